@@ -1,0 +1,400 @@
+//! Entries that are sent again until the peer has acknowledged them.
+//!
+//! One queue serves protocols that acknowledge in different ways: one number at a time, all up to
+//! a number, or a number and a bit for each of the 32 before it.
+//!
+//! ```
+//! use caves_link::resend::ResendQueue;
+//! use caves_link::retry::RetryPolicy;
+//! use caves_link::seq::Seq;
+//! use caves_link::time::Instant;
+//! use core::time::Duration;
+//!
+//! let policy = RetryPolicy::doubling(Duration::from_millis(250), Duration::from_secs(2));
+//! let mut queue = ResendQueue::<&str, 16>::new(4, policy);
+//! let now = Instant::ZERO;
+//! queue.push(Seq::new(65535), "last of the lap", now).unwrap();
+//! queue.push(Seq::new(0), "first of the next", now).unwrap();
+//!
+//! assert_eq!(queue.poll(now, 0), Some((Seq::new(65535), &"last of the lap")));
+//! assert_eq!(queue.poll(now, 0), Some((Seq::new(0), &"first of the next")));
+//! assert_eq!(queue.poll(now, 0), None);
+//! assert_eq!(queue.release(Seq::new(0)), Some("first of the next"));
+//! assert_eq!(queue.deadline(), Some(Instant::from_millis(250)));
+//! ```
+
+use crate::retry::RetryPolicy;
+use crate::seq::Seq;
+use crate::time::{Deadline, Instant};
+use alloc::collections::VecDeque;
+use core::fmt;
+use core::time::Duration;
+
+/// A bounded queue of numbered entries, each with its own deadline.
+///
+/// The user gives every entry a number of its own; the queue does not look for repeated ones. An
+/// entry stays until it is released, however often it was sent. Memory is used for the entries
+/// that are there, never for more than the capacity.
+#[derive(Clone, Debug)]
+pub struct ResendQueue<T, const BITS: u32> {
+    policy: RetryPolicy,
+    capacity: usize,
+    /// In the order they were pushed.
+    entries: VecDeque<Entry<T, BITS>>,
+}
+
+/// The queue holds as many as it may; the item comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full<T>(pub T);
+
+impl<T> fmt::Display for Full<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the queue of unacknowledged entries is full")
+    }
+}
+
+impl<T: fmt::Debug> core::error::Error for Full<T> {}
+
+#[derive(Clone, Debug)]
+struct Entry<T, const BITS: u32> {
+    seq: Seq<BITS>,
+    item: T,
+    /// How often it was sent; decides the next wait.
+    sent: u32,
+    first_sent: Option<Instant>,
+    next: Instant,
+}
+
+impl<T, const BITS: u32> ResendQueue<T, BITS> {
+    /// An empty queue for at most `capacity` entries, sent again as `policy` says.
+    pub const fn new(capacity: usize, policy: RetryPolicy) -> Self {
+        Self { policy, capacity, entries: VecDeque::new() }
+    }
+
+    /// Adds an entry, due for its first sending at `now`.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] with the item if the capacity is reached; the queue is unchanged then.
+    pub fn push(&mut self, seq: Seq<BITS>, item: T, now: Instant) -> Result<(), Full<T>> {
+        if self.is_full() {
+            return Err(Full(item));
+        }
+        self.entries.push_back(Entry { seq, item, sent: 0, first_sent: None, next: now });
+        Ok(())
+    }
+
+    /// The peer has exactly `seq`: takes that entry out, `None` if there is none.
+    pub fn release(&mut self, seq: Seq<BITS>) -> Option<T> {
+        let index = self.entries.iter().position(|entry| entry.seq == seq)?;
+        self.entries.remove(index).map(|entry| entry.item)
+    }
+
+    /// The peer has everything up to `seq`: drops `seq` and all older, returns how many.
+    ///
+    /// An entry exactly half the circle away stays, since nothing tells on which side it lies. The
+    /// queue does not know which numbers were used: one that was never sent is the user's to
+    /// refuse, or it releases what the peer has not got.
+    pub fn release_up_to(&mut self, seq: Seq<BITS>) -> usize {
+        self.release_where(|entry| entry == seq || seq.is_newer_than(entry))
+    }
+
+    /// The peer has `latest`, and bit `i` of `bits` says that it has the one `i + 1` before.
+    ///
+    /// Drops what these name and returns how many.
+    pub fn release_bits(&mut self, latest: Seq<BITS>, bits: u32) -> usize {
+        self.release_where(|entry| match latest.distance_from(entry) {
+            0 => true,
+            before @ 1..=32 => bits >> (before - 1) & 1 == 1,
+            _ => false,
+        })
+    }
+
+    /// The entry that is due at `now` for the longest time; it is due again after a wait picked by
+    /// `random` (uniform over its range).
+    ///
+    /// Called until `None`, it names every due entry once.
+    pub fn poll(&mut self, now: Instant, random: u32) -> Option<(Seq<BITS>, &T)> {
+        let due = self.entries.iter_mut().filter(|entry| entry.next <= now);
+        // The first of equals: what was pushed first is sent first.
+        let entry = due.min_by_key(|entry| entry.next)?;
+        entry.next = now + self.policy.wait(entry.sent, random);
+        entry.sent = entry.sent.saturating_add(1);
+        entry.first_sent.get_or_insert(now);
+        Some((entry.seq, &entry.item))
+    }
+
+    /// When [`poll`](Self::poll) has something to say, `None` if the queue is empty.
+    pub fn deadline(&self) -> Option<Instant> {
+        Deadline::earliest(self.entries.iter().map(|entry| Some(entry.next)))
+    }
+
+    /// The time since the first sending of the entry that waits longest for its acknowledgement;
+    /// `None` if none was sent yet.
+    pub fn oldest_age(&self, now: Instant) -> Option<Duration> {
+        let first = Deadline::earliest(self.entries.iter().map(|entry| entry.first_sent))?;
+        Some(now.saturating_since(first))
+    }
+
+    /// Entries in the queue.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether all entries were released.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Whether [`push`](Self::push) would refuse.
+    pub fn is_full(&self) -> bool {
+        self.entries.len() >= self.capacity
+    }
+
+    /// The highest number of entries.
+    pub const fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// All entries, in the order they were pushed.
+    pub fn iter(&self) -> impl Iterator<Item = (Seq<BITS>, &T)> {
+        self.entries.iter().map(|entry| (entry.seq, &entry.item))
+    }
+
+    /// Drops all entries, as for a new session.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+
+    fn release_where(&mut self, known: impl Fn(Seq<BITS>) -> bool) -> usize {
+        let before = self.entries.len();
+        self.entries.retain(|entry| !known(entry.seq));
+        before - self.entries.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+    use std::vec::Vec;
+
+    const fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    const POLICY: RetryPolicy = RetryPolicy::doubling(ms(250), ms(2000));
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    fn filled<const BITS: u32>(seqs: &[u32]) -> ResendQueue<u32, BITS> {
+        let mut queue = ResendQueue::new(64, POLICY);
+        for &seq in seqs {
+            queue.push(Seq::new(seq), seq, at(0)).unwrap();
+        }
+        queue
+    }
+
+    fn left<const BITS: u32>(queue: &ResendQueue<u32, BITS>) -> Vec<u32> {
+        queue.iter().map(|(seq, _)| seq.get()).collect()
+    }
+
+    #[test]
+    fn an_entry_is_sent_again_with_growing_waits_until_released() {
+        let mut queue = filled::<32>(&[7]);
+        let mut sent = Vec::new();
+        for now in 0..8000 {
+            assert!(queue.poll(at(now), 0).is_none_or(|(seq, &item)| seq.get() == 7 && item == 7));
+            if queue.deadline().unwrap() > at(now) && sent.last() != queue.deadline().as_ref() {
+                sent.push(queue.deadline().unwrap());
+            }
+        }
+        let expected = [250, 750, 1750, 3750, 5750, 7750, 9750].map(at);
+        assert_eq!(sent, expected);
+        assert_eq!(queue.release(Seq::new(7)), Some(7));
+        assert_eq!(queue.poll(at(9750), 0), None);
+        assert_eq!(queue.deadline(), None);
+    }
+
+    #[test]
+    fn an_entry_due_exactly_now_is_due() {
+        let mut queue = filled::<16>(&[1]);
+        assert!(queue.poll(at(0), 0).is_some());
+        assert_eq!(queue.poll(Instant::from_micros(249_999), 0), None);
+        assert!(queue.poll(at(250), 0).is_some());
+    }
+
+    #[test]
+    fn the_longest_due_goes_first_and_equals_in_the_order_pushed() {
+        let mut queue = ResendQueue::<u32, 16>::new(8, POLICY);
+        queue.push(Seq::new(1), 1, at(30)).unwrap();
+        queue.push(Seq::new(2), 2, at(10)).unwrap();
+        queue.push(Seq::new(3), 3, at(10)).unwrap();
+        let order: Vec<u32> =
+            core::iter::from_fn(|| queue.poll(at(50), 0).map(|(_, &item)| item)).collect();
+        assert_eq!(order, [2, 3, 1]);
+    }
+
+    #[test]
+    fn a_full_queue_gives_the_item_back() {
+        let mut queue = ResendQueue::<&str, 10>::new(1, POLICY);
+        queue.push(Seq::new(0), "kept", at(0)).unwrap();
+        assert_eq!(queue.push(Seq::new(1), "refused", at(0)), Err(Full("refused")));
+        assert_eq!(queue.release(Seq::new(0)), Some("kept"));
+        queue.push(Seq::new(1), "now", at(0)).unwrap();
+        let mut none = ResendQueue::<(), 10>::new(0, POLICY);
+        assert_eq!(none.push(Seq::new(0), (), at(0)), Err(Full(())));
+    }
+
+    #[test]
+    fn a_cumulative_number_releases_across_the_wrap() {
+        let mut queue = filled::<10>(&[1021, 1022, 1023, 0, 1]);
+        assert_eq!(queue.release_up_to(Seq::new(1020)), 0);
+        assert_eq!(queue.release_up_to(Seq::new(1023)), 3);
+        assert_eq!(left(&queue), [0, 1]);
+        assert_eq!(queue.release_up_to(Seq::new(1022)), 0);
+        assert_eq!(queue.release_up_to(Seq::new(1)), 2);
+        assert_eq!(queue.release_up_to(Seq::new(1)), 0);
+    }
+
+    #[test]
+    fn half_the_circle_away_is_kept() {
+        let mut queue = filled::<10>(&[512, 513]);
+        assert_eq!(queue.release_up_to(Seq::new(0)), 1);
+        assert_eq!(left(&queue), [512]);
+    }
+
+    #[test]
+    fn bits_release_the_latest_and_32_before() {
+        let seqs: Vec<u32> = (0..36).map(|i| (65536 - 3 + i) % 65536).collect();
+        let mut queue = filled::<16>(&seqs);
+        // Latest 30: bit 0 is 29, bit 30 is 65535, bit 31 is 65534.
+        assert_eq!(queue.release_bits(Seq::new(30), 1 | 1 << 30 | 1 << 31), 4);
+        let gone = [30, 29, 65535, 65534];
+        let expected: Vec<u32> = seqs.iter().copied().filter(|s| !gone.contains(s)).collect();
+        assert_eq!(left(&queue), expected);
+        assert_eq!(queue.release_bits(Seq::new(30), u32::MAX), 29);
+        assert_eq!(left(&queue), [65533, 31, 32]);
+    }
+
+    #[test]
+    fn the_age_counts_from_the_first_sending() {
+        let mut queue = ResendQueue::<(), 32>::new(4, POLICY);
+        queue.push(Seq::new(0), (), at(100)).unwrap();
+        assert_eq!(queue.oldest_age(at(150)), None);
+        assert!(queue.poll(at(200), 0).is_some());
+        assert!(queue.poll(at(450), 0).is_some());
+        queue.push(Seq::new(1), (), at(500)).unwrap();
+        assert!(queue.poll(at(500), 0).is_some());
+        assert_eq!(queue.oldest_age(at(700)), Some(ms(500)));
+        queue.release(Seq::new(0));
+        assert_eq!(queue.oldest_age(at(700)), Some(ms(200)));
+        assert_eq!(queue.oldest_age(at(400)), Some(Duration::ZERO));
+        queue.clear();
+        assert_eq!((queue.oldest_age(at(700)), queue.is_empty()), (None, true));
+    }
+
+    #[derive(Clone, Debug)]
+    enum Op {
+        Push,
+        Release(u32),
+        UpTo(u32),
+        Bits(u32, u32),
+        Poll(u64),
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        prop_oneof![
+            4 => Just(Op::Push),
+            1 => (0u32..40).prop_map(Op::Release),
+            1 => (0u32..40).prop_map(Op::UpTo),
+            1 => (0u32..40, any::<u32>()).prop_map(|(back, bits)| Op::Bits(back, bits)),
+            4 => (0u64..200).prop_map(Op::Poll),
+        ]
+    }
+
+    /// What the queue should hold, by the plain count behind each number: (next due, times sent).
+    #[derive(Default)]
+    struct Model {
+        entries: BTreeMap<u64, (u64, u32)>,
+        next: u64,
+    }
+
+    impl Model {
+        fn poll(&mut self, now: u64) -> Option<u64> {
+            let due = self.entries.iter().filter(|(_, entry)| entry.0 <= now);
+            let (&count, _) = due.min_by_key(|(count, entry)| (entry.0, **count))?;
+            let (next, sent) = self.entries.get_mut(&count)?;
+            *next = now + (10u64 << (*sent).min(3));
+            *sent += 1;
+            Some(count)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_map_of_plain_counts(
+            start in prop_oneof![Just(1021u64), 0u64..1024],
+            ops in prop::collection::vec(op(), 1..300),
+        ) {
+            const CAPACITY: usize = 20;
+            let policy = RetryPolicy::doubling(ms(10), ms(80));
+            let mut queue = ResendQueue::<u64, 10>::new(CAPACITY, policy);
+            let mut model = Model { next: start, ..Model::default() };
+            let mut now = 0;
+            for op in ops {
+                let seq = |count: u64| Seq::new((count % 1024) as u32);
+                let back = |back: u32| (model.next + 1024).saturating_sub(u64::from(back));
+                match op {
+                    Op::Push => {
+                        let pushed = queue.push(seq(model.next), model.next, at(now)).is_ok();
+                        prop_assert_eq!(pushed, model.entries.len() < CAPACITY);
+                        if pushed {
+                            model.entries.insert(model.next, (now, 0));
+                            model.next += 1;
+                        }
+                    }
+                    Op::Release(b) => {
+                        let count = back(b) - 1024 * u64::from(back(b) >= 1024);
+                        let expected = model.entries.remove(&count).map(|_| count);
+                        prop_assert_eq!(queue.release(seq(back(b))), expected);
+                    }
+                    Op::UpTo(b) => {
+                        let before = model.entries.len();
+                        let limit = back(b);
+                        model.entries.retain(|count, _| count + 1024 > limit);
+                        let expected = before - model.entries.len();
+                        prop_assert_eq!(queue.release_up_to(seq(limit)), expected);
+                    }
+                    Op::Bits(b, bits) => {
+                        let before = model.entries.len();
+                        let latest = back(b);
+                        model.entries.retain(|count, _| {
+                            let named = (0..32).any(|i| bits >> i & 1 == 1 && count + 1024 + 1 + i == latest);
+                            count + 1024 != latest && !named
+                        });
+                        let expected = before - model.entries.len();
+                        prop_assert_eq!(queue.release_bits(seq(latest), bits), expected);
+                    }
+                    Op::Poll(step) => {
+                        now += step;
+                        loop {
+                            let expected = model.poll(now);
+                            prop_assert_eq!(queue.poll(at(now), 0).map(|(_, &count)| count), expected);
+                            if expected.is_none() {
+                                break;
+                            }
+                        }
+                    }
+                }
+                let held: Vec<u64> = queue.iter().map(|(_, &count)| count).collect();
+                prop_assert_eq!(held, model.entries.keys().copied().collect::<Vec<_>>());
+                let deadline = model.entries.values().map(|entry| at(entry.0)).min();
+                prop_assert_eq!(queue.deadline(), deadline);
+            }
+        }
+    }
+}
