@@ -1,0 +1,238 @@
+//! Type 2: the tiles of one chunk.
+
+use zerocopy::little_endian::U16;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use super::header::{Header, PacketType};
+use super::ids::{ChunkEntry, ClientType, RawChunkEntry};
+use super::layout::{self, Layout};
+use crate::bits::{self, PACKED, TILES};
+use crate::{EmitError, ErrorKind, ParseError};
+
+/// The most kinds of tile that one chunk holds (R27).
+pub const MAX_PALETTE: usize = 64;
+
+/// | offset | size | field |
+/// |---|---|---|
+/// | 0 | 6 | header |
+/// | 6 | 6 | chunk |
+/// | 12 | 1 | pal_count |
+/// | 13 | 2 x pal_count | palette |
+/// | .. | 768 | tiles |
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct Raw {
+    header: Header,
+    chunk: RawChunkEntry,
+    pal_count: u8,
+}
+
+const HEAD: usize = 13;
+const _: () = assert!(size_of::<Raw>() == HEAD);
+
+impl Layout for Raw {
+    const NAME: &'static str = "Chunk";
+    const TYPE: PacketType = PacketType::CHUNK;
+}
+
+/// A ChunkPacket to be written, from a palette and one index a tile: no search is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chunk<'a> {
+    /// Which chunk, at which version.
+    pub entry: ChunkEntry,
+    /// The tile types that occur, 1 to 64 of them.
+    pub palette: &'a [u16],
+    /// For each tile, row by row, its place in the palette (R5).
+    pub indices: &'a [u8; TILES],
+}
+
+impl Chunk<'_> {
+    /// The longest ChunkPacket, in bytes.
+    pub const MAX_LEN: usize = 909;
+
+    /// Bytes that [`Chunk::emit`] writes.
+    #[expect(clippy::len_without_is_empty, reason = "a packet is never empty")]
+    pub const fn len(&self) -> usize {
+        HEAD + 2 * self.palette.len() + PACKED
+    }
+
+    /// Writes the packet to the start of `buf`.
+    ///
+    /// # Errors
+    /// `buf` is too short, the palette has no or more than 64 entries, or an index lies outside it.
+    pub fn emit(&self, buf: &mut [u8]) -> Result<usize, EmitError> {
+        let field = |field, limit, got| EmitError::Field { packet: Raw::NAME, field, limit, got };
+        let count = self.palette.len();
+        if !(1..=MAX_PALETTE).contains(&count) {
+            return Err(field("palette", MAX_PALETTE, count));
+        }
+        let largest = usize::from(self.indices.iter().copied().fold(0, u8::max));
+        if largest >= count {
+            return Err(field("tile index", count - 1, largest));
+        }
+        let mut tail = [0; 2 * MAX_PALETTE + PACKED];
+        let (palette, rest) = tail.split_at_mut(2 * count);
+        for (bytes, tile) in palette.as_chunks_mut().0.iter_mut().zip(self.palette) {
+            *bytes = tile.to_le_bytes();
+        }
+        if let Some(packed) = rest.first_chunk_mut() {
+            bits::pack(self.indices, packed);
+        }
+        let raw = Raw {
+            header: Header::new(Raw::TYPE, ClientType::OFFICIAL),
+            chunk: self.entry.into(),
+            pal_count: count as u8,
+        };
+        layout::put(&raw, &tail[..2 * count + PACKED], buf)
+    }
+}
+
+/// A ChunkPacket in a datagram.
+#[derive(Clone, Copy)]
+pub struct ChunkView<'a> {
+    raw: &'a Raw,
+    palette: &'a [U16],
+    packed: &'a [u8; PACKED],
+}
+
+impl<'a> ChunkView<'a> {
+    /// Reads a datagram and checks every tile against the palette.
+    ///
+    /// # Errors
+    /// Another length, magic, version or type; a palette of no or over 64 entries; an index that
+    /// the palette does not have (R27).
+    pub fn parse(datagram: &'a [u8]) -> Result<Self, ParseError> {
+        let (raw, tail) = layout::head::<Raw>(datagram)?;
+        let count = usize::from(raw.pal_count);
+        if !(1..=MAX_PALETTE).contains(&count) {
+            return Err(ParseError {
+                packet: Raw::NAME,
+                kind: ErrorKind::PaletteCount,
+                offset: HEAD - 1,
+                needed: MAX_PALETTE,
+                got: count,
+            });
+        }
+        let tail = layout::counted::<Raw>(tail, 2 * count + PACKED)?;
+        let short = |_| layout::too_short(Raw::NAME, 2 * count + PACKED, tail.len());
+        // Both splits succeed: the length was checked.
+        let (palette, packed) =
+            <[U16]>::ref_from_prefix_with_elems(tail, count).map_err(|_| short(()))?;
+        let packed: &[u8; PACKED] = packed.try_into().map_err(|_| short(()))?;
+        if let Some((tile, index)) = bits::first_at_least(packed, raw.pal_count) {
+            return Err(ParseError {
+                packet: Raw::NAME,
+                kind: ErrorKind::PaletteIndex,
+                offset: HEAD + 2 * count + tile / 4 * 3,
+                needed: count - 1,
+                got: index.into(),
+            });
+        }
+        Ok(Self { raw, palette, packed })
+    }
+
+    /// Which chunk, at which version.
+    pub fn entry(self) -> ChunkEntry {
+        self.raw.chunk.into()
+    }
+
+    /// The tile types that occur, 1 to 64 of them.
+    pub fn palette(self) -> impl ExactSizeIterator<Item = u16> + 'a {
+        self.palette.iter().map(|tile| tile.get())
+    }
+
+    /// Writes each tile's place in the palette, row by row; all are below its length.
+    pub fn indices(self, indices: &mut [u8; TILES]) {
+        bits::unpack(self.packed, indices);
+    }
+
+    /// Writes each tile's type, row by row.
+    pub fn tiles(self, tiles: &mut [u16; TILES]) {
+        let mut palette = [0; MAX_PALETTE];
+        for (entry, tile) in palette.iter_mut().zip(self.palette()) {
+            *entry = tile;
+        }
+        let mut indices = [0; TILES];
+        self.indices(&mut indices);
+        for (tile, index) in tiles.iter_mut().zip(indices) {
+            // Six bits always lie within 64 entries.
+            *tile = palette[usize::from(index & 63)];
+        }
+    }
+}
+
+impl core::fmt::Display for ChunkView<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let ChunkEntry { id, version } = self.entry();
+        write!(f, "Chunk {},{} v{} palette={}", id.x, id.y, version.0, self.palette.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::caves::{ChunkId, ChunkVersion};
+
+    const ENTRY: ChunkEntry =
+        ChunkEntry { id: ChunkId { x: 2, y: -3 }, version: ChunkVersion(0x0102) };
+
+    #[test]
+    fn bytes_stand_where_the_note_says() {
+        let mut indices = [0; TILES];
+        indices[..4].copy_from_slice(&[1, 2, 0, 1]);
+        indices[1023] = 2;
+        let chunk = Chunk { entry: ENTRY, palette: &[1, 0x0203, 7], indices: &indices };
+        let mut buf = [0xEE; 1200];
+        assert_eq!(chunk.emit(&mut buf), Ok(13 + 6 + 768));
+        assert_eq!(buf[..6], [0x4C, 0x52, 1, 2, 0, 0], "header");
+        assert_eq!(buf[6..12], [2, 0, 0xFD, 0xFF, 2, 1], "chunk");
+        assert_eq!(buf[12], 3, "pal_count");
+        assert_eq!(buf[13..19], [1, 0, 3, 2, 7, 0], "palette");
+        assert_eq!(buf[19..22], [0b1000_0001, 0, 0b0000_0100], "first four tiles");
+        assert_eq!(buf[784..787], [0, 0, 0b0000_1000], "last four tiles");
+
+        let view = ChunkView::parse(&buf[..787]).unwrap();
+        assert_eq!(view.entry(), ENTRY);
+        assert!(view.palette().eq([1, 0x0203, 7]));
+        let mut tiles = [0; TILES];
+        view.tiles(&mut tiles);
+        assert_eq!(tiles[..5], [0x0203, 7, 1, 0x0203, 1]);
+        assert_eq!(tiles[1023], 7);
+    }
+
+    #[test]
+    fn the_longest_packet_has_909_bytes() {
+        let palette: [u16; 64] = core::array::from_fn(|i| i as u16);
+        let indices: [u8; TILES] = core::array::from_fn(|i| (i % 64) as u8);
+        let chunk = Chunk { entry: ENTRY, palette: &palette, indices: &indices };
+        let mut buf = [0; 1200];
+        assert_eq!(chunk.emit(&mut buf), Ok(Chunk::MAX_LEN));
+        assert!(ChunkView::parse(&buf[..909]).is_ok());
+        assert_eq!(ChunkView::parse(&buf[..908]).unwrap_err().kind, ErrorKind::TooShort);
+        assert_eq!(ChunkView::parse(&buf[..910]).unwrap_err().kind, ErrorKind::TooLong);
+    }
+
+    #[test]
+    fn a_palette_of_none_or_65_and_a_foreign_index_are_refused() {
+        let indices = [0; TILES];
+        let mut buf = [0; 1200];
+        assert!(Chunk { entry: ENTRY, palette: &[], indices: &indices }.emit(&mut buf).is_err());
+        assert!(
+            Chunk { entry: ENTRY, palette: &[1; 65], indices: &indices }.emit(&mut buf).is_err()
+        );
+        let mut over = indices;
+        over[9] = 2;
+        assert!(Chunk { entry: ENTRY, palette: &[1, 2], indices: &over }.emit(&mut buf).is_err());
+
+        let len =
+            Chunk { entry: ENTRY, palette: &[1, 2], indices: &indices }.emit(&mut buf).unwrap();
+        buf[17 + 3] = 0b11; // tile 4 becomes 3
+        let error = ChunkView::parse(&buf[..len]).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::PaletteIndex);
+        assert_eq!((error.offset, error.needed, error.got), (20, 1, 3));
+        buf[12] = 0;
+        assert_eq!(ChunkView::parse(&buf[..len]).unwrap_err().kind, ErrorKind::PaletteCount);
+        buf[12] = 65;
+        assert_eq!(ChunkView::parse(&buf[..len]).unwrap_err().kind, ErrorKind::PaletteCount);
+    }
+}
