@@ -1,0 +1,228 @@
+//! The end of a tick: what the world does by itself.
+
+use crate::content::Class;
+use crate::coord::{ChunkPos, Direction, Pos};
+use crate::entity::{Entity, EntityId, FIGHT_TICKS, SPEECH_TICKS};
+use crate::generation::is_safe;
+use crate::rng::{Purpose, Roll};
+use crate::world::World;
+
+/// Tiles (larger of dx, dy) within which a monster notices a player it can see.
+pub const MONSTER_SIGHT: i32 = 7;
+
+/// Tiles that a monster strays from its home while it has nothing to do.
+const STRAY: i32 = 6;
+
+/// A monster does not come back while a player is within this many tiles of its home: at the edge of the
+/// viewport (protocol, R15) it would appear out of nothing.
+const RESPAWN_CLEARANCE: i32 = 15;
+
+impl World {
+    /// Ends the tick: monsters act, wounds close, the killed come back, speech fades, changed chunks get their
+    /// next version. Only what is near a player costs anything.
+    pub fn step(&mut self) {
+        let active: Vec<ChunkPos> = self.terrain.active().collect();
+        let monsters = self.monsters_of(&active);
+        for &monster in &monsters {
+            self.act(monster);
+        }
+        let players: Vec<EntityId> = self.players.iter().copied().collect();
+        for &id in players.iter().chain(&monsters) {
+            self.heal(id);
+        }
+        for &chunk in &active {
+            self.respawn(chunk);
+        }
+        self.terrain.raise_versions();
+        self.tick += 1;
+        for id in players {
+            self.fade_speech(id);
+            self.refresh_status(id);
+        }
+    }
+
+    /// Ascending by id.
+    fn monsters_of(&self, chunks: &[ChunkPos]) -> Vec<EntityId> {
+        let spots = chunks.iter().flat_map(|&chunk| self.entities.in_chunk(chunk));
+        let mut monsters: Vec<EntityId> =
+            spots.filter(|spot| spot.class == Class::Monster).map(|spot| spot.id).collect();
+        monsters.sort_unstable();
+        monsters
+    }
+
+    /// Strikes who is in reach, goes after who is in sight, or wanders.
+    fn act(&mut self, id: EntityId) {
+        let Some(entity) = self.entities.get(id) else {
+            return;
+        };
+        let ready = entity.monster().is_some_and(|monster| monster.next_act_tick <= self.tick);
+        let Some(def) = self.content.kind(entity.kind).filter(|_| ready) else {
+            return;
+        };
+        let (here, speed, attack_ticks) = (entity.pos, def.speed, def.attack_ticks);
+        let wait = match self.prey(entity) {
+            Some((prey, at)) if here.is_adjacent_or_same(at) => {
+                self.strike(id, prey);
+                attack_ticks
+            }
+            Some((_, at)) => {
+                self.approach(id, here, at);
+                speed
+            }
+            None => {
+                self.wander(id);
+                speed
+            }
+        };
+        let next = self.tick + u64::from(wait);
+        if let Some(monster) = self.entities.get_mut(id).and_then(Entity::monster_mut) {
+            monster.next_act_tick = next;
+        }
+    }
+
+    /// Whom a monster is after: who struck it lately, wherever that one stands, or else the nearest player in
+    /// sight outside the safe zone.
+    fn prey(&self, monster: &Entity) -> Option<(EntityId, Pos)> {
+        let angry_at = monster.monster().and_then(|own| own.angry_at);
+        let foe = angry_at
+            .filter(|_| monster.is_fighting(self.tick))
+            .and_then(|id| self.entities.get(id));
+        if let Some(foe) = foe
+            && monster.pos.distance(foe.pos) <= MONSTER_SIGHT
+        {
+            return Some((foe.id, foe.pos));
+        }
+        if !monster.is_hostile() {
+            return None;
+        }
+        let here = monster.pos;
+        let mut near: Vec<(i32, EntityId, Pos)> = self
+            .entities
+            .within(
+                here.offset(-MONSTER_SIGHT, -MONSTER_SIGHT),
+                here.offset(MONSTER_SIGHT, MONSTER_SIGHT),
+            )
+            .filter(|spot| spot.class == Class::Player && !is_safe(spot.pos))
+            .map(|spot| (here.distance(spot.pos), spot.id, spot.pos))
+            .collect();
+        near.sort_unstable();
+        near.into_iter().find(|&(_, _, pos)| self.sees(here, pos)).map(|(_, id, pos)| (id, pos))
+    }
+
+    /// Whether nothing opaque stands on the straight line between two tiles.
+    fn sees(&self, from: Pos, to: Pos) -> bool {
+        let (dx, dy) = (to.x - from.x, to.y - from.y);
+        let steps = dx.abs().max(dy.abs());
+        // The coordinate at step i of the line, rounded to the nearest tile.
+        let along = |d: i32, i: i32| (2 * d * i + steps).div_euclid(2 * steps);
+        (1..steps).all(|i| {
+            !self.content.is_opaque(self.terrain.tile(from.offset(along(dx, i), along(dy, i))))
+        })
+    }
+
+    fn approach(&mut self, id: EntityId, here: Pos, goal: Pos) {
+        let [first, second] = towards(here, goal);
+        let roll = self.roll(Purpose::Wander, id);
+        let ways = first.into_iter().chain(second).chain([any_direction(roll)]);
+        let way = ways.map(|direction| here.step(direction)).find(|&to| self.may_enter(to));
+        if let Some(to) = way {
+            self.relocate(id, to);
+        }
+    }
+
+    fn wander(&mut self, id: EntityId) {
+        let Some(entity) = self.entities.get(id) else {
+            return;
+        };
+        let Some(home) = entity.monster().map(|monster| monster.home) else {
+            return;
+        };
+        let here = entity.pos;
+        let mut roll = self.roll(Purpose::Wander, id);
+        if roll.percent(50) {
+            return;
+        }
+        let homewards = if here.distance(home) > STRAY { towards(here, home)[0] } else { None };
+        let to = here.step(homewards.unwrap_or_else(|| any_direction(roll)));
+        if self.may_enter(to) {
+            self.relocate(id, to);
+        }
+    }
+
+    /// Monsters stay in active chunks (what lies beyond may or may not be in memory, which must not matter), out
+    /// of the safe zone, and off each other's and the players' tiles.
+    fn may_enter(&self, to: Pos) -> bool {
+        let taken = |class| matches!(class, Class::Monster | Class::Player);
+        self.terrain.is_active(to.chunk())
+            && !is_safe(to)
+            && self.content.is_walkable(self.terrain.tile(to))
+            && !self.entities.at(to).any(|spot| taken(spot.class))
+    }
+
+    fn heal(&mut self, id: EntityId) {
+        let now = self.tick;
+        let Some(entity) = self.entities.get_mut(id) else {
+            return;
+        };
+        if entity.hp >= entity.hp_max {
+            return;
+        }
+        let regen = self.content.kind(entity.kind).map_or(0, |def| u64::from(def.regen));
+        let quiet = now.saturating_sub(entity.last_fight.unwrap_or(0)).saturating_sub(FIGHT_TICKS);
+        if regen > 0 && quiet > 0 && quiet.is_multiple_of(regen) {
+            entity.hp += 1;
+        }
+    }
+
+    fn respawn(&mut self, chunk: ChunkPos) {
+        let Some(waiting) = self.respawns.remove(&chunk) else {
+            return;
+        };
+        let mut left = Vec::new();
+        for respawn in waiting {
+            if respawn.due <= self.tick && self.is_clear(respawn.home) {
+                self.add_monster(respawn.kind, respawn.home);
+            } else {
+                left.push(respawn);
+            }
+        }
+        if !left.is_empty() {
+            self.respawns.insert(chunk, left);
+        }
+    }
+
+    fn is_clear(&self, home: Pos) -> bool {
+        let reach = RESPAWN_CLEARANCE;
+        let mut around =
+            self.entities.within(home.offset(-reach, -reach), home.offset(reach, reach));
+        !around.any(|spot| match spot.class {
+            Class::Player => true,
+            Class::Monster => spot.pos == home,
+            _ => false,
+        })
+    }
+
+    fn fade_speech(&mut self, id: EntityId) {
+        let now = self.tick;
+        if let Some(entity) = self.entities.get_mut(id)
+            && entity.speech.as_ref().is_some_and(|speech| now - speech.since > SPEECH_TICKS)
+        {
+            entity.speech = None;
+        }
+    }
+}
+
+/// The directions that lead nearer, along the longer distance first.
+fn towards(from: Pos, to: Pos) -> [Option<Direction>; 2] {
+    let (dx, dy) = (to.x - from.x, to.y - from.y);
+    let along_x = (dx != 0).then_some(if dx > 0 { Direction::East } else { Direction::West });
+    let along_y = (dy != 0).then_some(if dy > 0 { Direction::South } else { Direction::North });
+    if dx.abs() >= dy.abs() { [along_x, along_y] } else { [along_y, along_x] }
+}
+
+fn any_direction(mut roll: Roll) -> Direction {
+    Direction::ALL[roll.below(4) as usize]
+}
+
+#[cfg(test)]
+mod tests;

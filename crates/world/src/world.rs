@@ -1,0 +1,337 @@
+//! The world: what one owns and drives, a tick at a time.
+//!
+//! ```
+//! use caves_world::{Command, Direction, World, WorldConfig};
+//!
+//! let mut world = World::new(WorldConfig { seed: 7, ..WorldConfig::default() });
+//! let ada = world.spawn_player(Some("Ada"));
+//! let before = world.entity(ada).unwrap().pos;
+//! let outcome = world.execute(ada, Command::Move(Direction::North));
+//! world.step();
+//! assert!(outcome.had_effect());
+//! assert_eq!(world.entity(ada).unwrap().pos, before.step(Direction::North));
+//! assert_eq!(world.tick(), 1);
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::chunk::Chunk;
+use crate::content::{Class, Content, KindId, TileId};
+use crate::coord::{ChunkPos, Pos};
+use crate::entity::{Body, Entity, EntityId, Monster, Player, STATUS_FIGHTING, STATUS_SAFE};
+use crate::event::{Event, Notice};
+use crate::generation::{SPAWN, SpawnBody, is_safe, populate};
+use crate::hash::Fnv;
+use crate::inventory::Inventory;
+use crate::rng::{Purpose, Roll};
+use crate::store::Entities;
+use crate::terrain::Terrain;
+
+/// Events kept until they are taken. Further ones are dropped and counted.
+pub const MAX_EVENTS: usize = 8192;
+
+/// Chunks without edits that are kept in memory with no player near, unless configured otherwise: a megabyte.
+pub const IDLE_CHUNKS: usize = 1024;
+
+/// What a world is made from.
+#[derive(Clone, Debug)]
+pub struct WorldConfig {
+    /// The seed of the caves.
+    pub seed: u64,
+    /// Chunks without edits that are kept in memory with no player near. It has no influence on what happens.
+    pub idle_chunks: usize,
+}
+
+impl Default for WorldConfig {
+    fn default() -> WorldConfig {
+        WorldConfig { seed: 0, idle_chunks: IDLE_CHUNKS }
+    }
+}
+
+/// All state of the caves.
+///
+/// Chunks in the 3x3 of some player are active: they are loaded, and what lives in them acts. All else sleeps and
+/// costs nothing per tick. The same calls in the same order give the same world on any machine.
+#[derive(Clone, Debug)]
+pub struct World {
+    pub(crate) seed: u64,
+    pub(crate) tick: u64,
+    pub(crate) content: Content,
+    pub(crate) terrain: Terrain,
+    pub(crate) entities: Entities,
+    pub(crate) players: BTreeSet<EntityId>,
+    /// Killed monsters by the chunk of their home: looked at when it is active.
+    pub(crate) respawns: BTreeMap<ChunkPos, Vec<Respawn>>,
+    events: Vec<Event>,
+    dropped_events: u64,
+}
+
+/// A monster that will come back.
+#[derive(Clone, Debug)]
+pub(crate) struct Respawn {
+    pub(crate) kind: KindId,
+    pub(crate) home: Pos,
+    pub(crate) due: u64,
+}
+
+impl World {
+    /// A new world, at tick 0, without players.
+    pub fn new(config: WorldConfig) -> World {
+        World {
+            seed: config.seed,
+            tick: 0,
+            content: Content::core(),
+            terrain: Terrain::new(config.seed, config.idle_chunks),
+            entities: Entities::default(),
+            players: BTreeSet::new(),
+            respawns: BTreeMap::new(),
+            events: Vec::new(),
+            dropped_events: 0,
+        }
+    }
+
+    /// The seed of the caves.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Ticks that have ended.
+    pub fn tick(&self) -> u64 {
+        self.tick
+    }
+
+    /// What the caves are made of.
+    pub fn content(&self) -> &Content {
+        &self.content
+    }
+
+    /// An entity, wherever it is. Whether somebody may know of it is [`World::visible`].
+    pub fn entity(&self, id: EntityId) -> Option<&Entity> {
+        self.entities.get(id)
+    }
+
+    /// The players, ascending by id.
+    pub fn players(&self) -> impl Iterator<Item = EntityId> {
+        self.players.iter().copied()
+    }
+
+    /// How many entities exist, asleep ones included.
+    pub fn entity_count(&self) -> usize {
+        self.entities.len()
+    }
+
+    /// How many chunks are in memory.
+    pub fn loaded_chunks(&self) -> usize {
+        self.terrain.loaded()
+    }
+
+    /// A new player at the spawn; without a name it is `guest-` and its id. The name is taken as it is.
+    ///
+    /// All ids used up, four billion, it is [`EntityId::NONE`] and no player.
+    pub fn spawn_player(&mut self, name: Option<&str>) -> EntityId {
+        let Some(id) = self.entities.allot() else {
+            return EntityId::NONE;
+        };
+        let name = name.map_or_else(|| format!("guest-{id}"), str::to_owned);
+        let player = Player { name, inventory: Inventory::default(), status: 0 };
+        self.add(id, KindId::PLAYER, SPAWN, Body::Player(player));
+        self.players.insert(id);
+        for chunk in SPAWN.chunk().around() {
+            self.terrain.enter(chunk);
+        }
+        self.load_around(SPAWN.chunk());
+        self.refresh_status(id);
+        id
+    }
+
+    /// Takes a player out of the world with all it carries. False when `id` is no player.
+    pub fn remove_player(&mut self, id: EntityId) -> bool {
+        if !self.players.remove(&id) {
+            return false;
+        }
+        if let Some(entity) = self.entities.remove(id) {
+            self.leave_around(entity.pos.chunk());
+        }
+        true
+    }
+
+    /// The chunk at `pos`, generated when it is not in memory. Beyond the ground it is bedrock (protocol, R8).
+    ///
+    /// The first load of a chunk gives it its inhabitants, so it counts as part of what happens to the world.
+    pub fn chunk(&mut self, pos: ChunkPos) -> &Chunk {
+        self.load(pos);
+        // Loaded above or beyond the ground; a world without it is not reachable.
+        self.terrain.get(pos).unwrap_or_else(|| self.terrain.beyond())
+    }
+
+    /// The chunk at `pos`, if it is in memory: the 3x3 around every player always is, and so is all beyond the
+    /// ground.
+    pub fn loaded_chunk(&self, pos: ChunkPos) -> Option<&Chunk> {
+        self.terrain.get(pos)
+    }
+
+    /// The tile at `pos`; [`TileId::UNKNOWN`] where no chunk is in memory.
+    pub fn tile(&self, pos: Pos) -> TileId {
+        self.terrain.tile(pos)
+    }
+
+    /// Moves all events since the last call to the end of `out`, in the order they happened.
+    pub fn take_events(&mut self, out: &mut Vec<Event>) {
+        out.append(&mut self.events);
+    }
+
+    /// All events since they were last taken, in the order they happened.
+    pub fn drain_events(&mut self) -> impl Iterator<Item = Event> {
+        self.events.drain(..)
+    }
+
+    /// How many events were dropped since the world began, as [`MAX_EVENTS`] were waiting.
+    pub fn dropped_events(&self) -> u64 {
+        self.dropped_events
+    }
+
+    /// A number for the whole state: entities, edited chunks, tick. Two worlds of equal history have the same;
+    /// events that wait and chunks that can be generated again do not count.
+    pub fn hash(&self) -> u64 {
+        let mut fnv = Fnv::new();
+        fnv.u64(self.seed);
+        fnv.u64(self.tick);
+        fnv.u64(self.entities.last_id().into());
+        fnv.u64(self.entities.len() as u64);
+        for entity in self.entities.iter() {
+            entity.hash_into(&mut fnv);
+        }
+        for respawn in self.respawns.values().flatten() {
+            fnv.u16(respawn.kind.0);
+            fnv.i32(respawn.home.x);
+            fnv.i32(respawn.home.y);
+            fnv.u64(respawn.due);
+        }
+        self.terrain.hash_into(&mut fnv);
+        fnv.finish()
+    }
+
+    pub(crate) fn tell(&mut self, event: Event) {
+        if self.events.len() < MAX_EVENTS {
+            self.events.push(event);
+        } else {
+            self.dropped_events += 1;
+        }
+    }
+
+    pub(crate) fn notice(&mut self, to: EntityId, notice: Notice) {
+        self.tell(Event::Notice { to, notice });
+    }
+
+    /// A roll about one entity in this tick.
+    pub(crate) fn roll(&self, purpose: Purpose, entity: EntityId) -> Roll {
+        Roll::new(self.seed, purpose, (self.tick << 32) ^ u64::from(entity.0))
+    }
+
+    /// Moves an entity. A player takes its 3x3 along.
+    pub(crate) fn relocate(&mut self, id: EntityId, to: Pos) {
+        let Some(from) = self.entities.relocate(id, to) else {
+            return;
+        };
+        let (old, new) = (from.chunk(), to.chunk());
+        if old != new && self.players.contains(&id) {
+            // First in, then out: what is in both stays active.
+            for chunk in new.around() {
+                self.terrain.enter(chunk);
+            }
+            self.leave_around(old);
+            self.load_around(new);
+        }
+    }
+
+    pub(crate) fn refresh_status(&mut self, id: EntityId) {
+        let now = self.tick;
+        let Some(entity) = self.entities.get_mut(id) else {
+            return;
+        };
+        let fighting = if entity.is_fighting(now) { STATUS_FIGHTING } else { 0 };
+        let safe = if is_safe(entity.pos) { STATUS_SAFE } else { 0 };
+        if let Some(player) = entity.player_mut() {
+            player.status = fighting | safe;
+        }
+    }
+
+    pub(crate) fn add_monster(&mut self, kind: KindId, home: Pos) {
+        let Some(id) = self.entities.allot() else {
+            return;
+        };
+        // Monsters of one chunk do not all move in the same tick.
+        let next_act_tick = self.tick + u64::from(id.0 % 8);
+        self.add(id, kind, home, Body::Monster(Monster { home, next_act_tick, angry_at: None }));
+    }
+
+    /// Puts items on a tile, onto a stack of the same kind where the count allows. False when that is not
+    /// possible, as all ids are used up.
+    pub(crate) fn lay_down(&mut self, item: KindId, count: u16, pos: Pos) -> bool {
+        let stacks = self.entities.at(pos).filter(|spot| spot.class == Class::Item);
+        let ids: Vec<EntityId> = stacks.map(|spot| spot.id).collect();
+        for id in ids {
+            if let Some(entity) = self.entities.get_mut(id)
+                && entity.kind == item
+                && let Body::Item { count: lying } = &mut entity.body
+                && let Some(sum) = lying.checked_add(count)
+            {
+                *lying = sum;
+                return true;
+            }
+        }
+        let Some(id) = self.entities.allot() else {
+            return false;
+        };
+        self.add(id, item, pos, Body::Item { count })
+    }
+
+    fn add(&mut self, id: EntityId, kind: KindId, pos: Pos, body: Body) -> bool {
+        let Some(def) = self.content.kind(kind) else {
+            return false;
+        };
+        self.entities.insert(Entity::new(id, kind, def, pos, body));
+        true
+    }
+
+    fn load_around(&mut self, pos: ChunkPos) {
+        for chunk in pos.around() {
+            self.load(chunk);
+        }
+    }
+
+    fn leave_around(&mut self, pos: ChunkPos) {
+        for chunk in pos.around() {
+            self.terrain.leave(chunk, self.tick);
+        }
+    }
+
+    fn load(&mut self, pos: ChunkPos) {
+        if self.terrain.load(pos, self.tick, &self.content) {
+            self.populate(pos);
+        }
+    }
+
+    fn populate(&mut self, pos: ChunkPos) {
+        let Some(chunk) = self.terrain.get(pos) else {
+            return;
+        };
+        for spawn in populate(self.seed, pos, chunk, &self.content) {
+            let body = match spawn.body {
+                SpawnBody::Monster => {
+                    self.add_monster(spawn.kind, spawn.pos);
+                    continue;
+                }
+                SpawnBody::Chest(inventory) => Body::Chest { inventory },
+                SpawnBody::Sign(text) => Body::Sign { text },
+                SpawnBody::Item(count) => Body::Item { count },
+            };
+            if let Some(id) = self.entities.allot() {
+                self.add(id, spawn.kind, spawn.pos, body);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
