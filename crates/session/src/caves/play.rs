@@ -1,0 +1,491 @@
+//! What a client keeps of its session: newest tick, chunks held, actions under way, questions.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use caves_link::clock::RoundTrip;
+use caves_link::events::EventReceiver;
+use caves_link::retry::Retry;
+use caves_link::time::{Deadline, Instant};
+use caves_wire::caves::{
+    Action, ActionPacket, ChunkEntry, ChunkId, ChunkVersion, ClientType, DetailView, Echo,
+    EchoView, EntityId, EventAck, EventKind, EventView, Packet, Query, Sequence, StateView, Tick,
+    Token, WelcomeView, tag,
+};
+use caves_wire::text;
+
+use super::assembly::Assembly;
+use super::client::{ClientEvent, ClientReceived, InFlight, PushError};
+use super::{EVENT_WINDOW, KEEPALIVE, OwnedAction, RETRY};
+use crate::DropReason;
+
+/// A tick further than this from the newest is put aside (R31).
+const FAR_TICKS: u32 = 600;
+/// Far ticks in ascending order that become the base (R31).
+const FAR_COUNT: u8 = 3;
+/// The time over which they come (R31).
+const FAR_SPAN: Duration = Duration::from_millis(300);
+/// Input that waits behind what is under way (R36).
+const QUEUE: usize = 4;
+/// Actions under way; more only when nothing is heard any more.
+const IN_FLIGHT: usize = 16;
+/// Questions about entities at once.
+const QUERIES: usize = 8;
+/// A question without an answer ends after this time.
+const QUERY_TIME: Duration = Duration::from_secs(5);
+/// Acknowledgements that wait to be sent.
+const ACKS: usize = 64;
+/// Between two pings (section 5).
+const PING: Duration = Duration::from_secs(1);
+/// Chunks whose version is remembered; a player who comes back to one need not be sent it again.
+const HELD: usize = 4096;
+
+#[derive(Debug)]
+pub(super) struct Play {
+    client_type: ClientType,
+    pub(super) token: Token,
+    pub(super) player: EntityId,
+    pub(super) tick_rate: u8,
+    /// The name under which the server knows a guest, for recovery.
+    pub(super) name: Option<String>,
+
+    pub(super) newest: Tick,
+    /// Bit i: the StatePacket of tick `newest - i` came.
+    seen: u64,
+    far: Option<Far>,
+    pub(super) state_at: Instant,
+    pub(super) manifest: Option<[ChunkEntry; 9]>,
+    held: HashMap<ChunkId, ChunkVersion>,
+    pub(super) assembly: Assembly,
+    updated_at: Instant,
+
+    /// The last number used.
+    sequence: Sequence,
+    pub(super) executed: Option<(Sequence, u32)>,
+    pub(super) sent: VecDeque<InFlight>,
+    pub(super) queue: VecDeque<OwnedAction>,
+    /// Repeats the newest action under way.
+    repeat: Retry,
+    /// Asks for chunks and entities that are missing.
+    ask: Retry,
+    next_number_at: Instant,
+    spoke_at: Instant,
+
+    texts: EventReceiver<(EventKind, EntityId, Box<str>)>,
+    acks: VecDeque<Sequence>,
+    queries: Vec<Question>,
+    ping_at: Instant,
+    pinged: Option<(u64, Instant)>,
+    pub(super) round_trip: RoundTrip,
+}
+
+/// Ticks far from the newest one.
+#[derive(Debug, Clone, Copy)]
+struct Far {
+    since: Instant,
+    newest: Tick,
+    count: u8,
+}
+
+#[derive(Debug)]
+struct Question {
+    entity: EntityId,
+    retry: Retry,
+    until: Instant,
+}
+
+impl Play {
+    pub(super) fn new(
+        now: Instant,
+        sequence: Sequence,
+        client_type: ClientType,
+        welcome: WelcomeView<'_>,
+    ) -> Self {
+        let next_event = welcome.next_event().unwrap_or(Sequence::new(0));
+        let mut play = Self {
+            client_type,
+            token: welcome.token(),
+            player: welcome.player(),
+            tick_rate: welcome.tick_rate(),
+            name: None,
+            newest: welcome.tick(),
+            seen: 0,
+            far: None,
+            state_at: now,
+            manifest: None,
+            held: HashMap::new(),
+            assembly: Assembly::new(),
+            updated_at: now,
+            sequence,
+            executed: None,
+            sent: VecDeque::new(),
+            queue: VecDeque::new(),
+            repeat: Retry::new(RETRY),
+            ask: Retry::new(RETRY),
+            next_number_at: now,
+            spoke_at: now,
+            texts: EventReceiver::new(EVENT_WINDOW, next_event),
+            acks: VecDeque::new(),
+            queries: Vec::new(),
+            ping_at: now,
+            pinged: None,
+            round_trip: RoundTrip::new(),
+        };
+        // The first word tells the server that nothing is held.
+        play.ask.ask(now);
+        play
+    }
+
+    /// The session goes on, but a Welcome clears the cache (R10).
+    pub(super) fn resume(&mut self, now: Instant, welcome: WelcomeView<'_>) {
+        self.player = welcome.player();
+        self.tick_rate = welcome.tick_rate();
+        self.held.clear();
+        self.state_at = now;
+        self.ask.ask(now);
+    }
+
+    pub(super) fn silence(&self, now: Instant) -> Duration {
+        now.saturating_since(self.state_at)
+    }
+
+    /// Takes a state of this session.
+    pub(super) fn on_state(
+        &mut self,
+        now: Instant,
+        random: u32,
+        state: StateView<'_>,
+        events: &mut VecDeque<ClientEvent>,
+    ) -> Result<(), DropReason> {
+        // A stream for another entity answers another session, so this one counts as silent.
+        if state.player() != self.player {
+            return Err(DropReason::Unasked);
+        }
+        let tick = state.tick();
+        if self.is_far(tick) && !self.becomes_base(now, tick) {
+            return Err(DropReason::Tick);
+        }
+        let newer = tick.is_newer_than(self.newest) || self.manifest.is_none();
+        self.note_seen(tick);
+        if newer {
+            self.newest = tick;
+            self.manifest = Some(state.chunks());
+            self.state_at = now;
+        }
+        if self.assembly.state(tick, state.entity_checksum()) {
+            self.updated(now, events);
+        }
+        self.ask_for_missing(now, random);
+        if newer { Ok(()) } else { Err(DropReason::Tick) }
+    }
+
+    fn is_far(&self, tick: Tick) -> bool {
+        let ahead = tick.distance_from(self.newest);
+        ahead > FAR_TICKS && ahead.wrapping_neg() > FAR_TICKS
+    }
+
+    /// Three far ticks, ascending, over some time become the base: one that is forged does not
+    /// freeze the client, and a server that was started again does (R31).
+    fn becomes_base(&mut self, now: Instant, tick: Tick) -> bool {
+        let far = match self.far {
+            Some(far) if tick.is_newer_than(far.newest) => {
+                Far { newest: tick, count: far.count.saturating_add(1), ..far }
+            }
+            Some(far) if tick == far.newest => far,
+            _ => Far { since: now, newest: tick, count: 1 },
+        };
+        self.far = Some(far);
+        if far.count < FAR_COUNT || now.saturating_since(far.since) < FAR_SPAN {
+            return false;
+        }
+        self.far = None;
+        self.newest = tick.prev();
+        self.seen = 0;
+        self.assembly = Assembly::new();
+        true
+    }
+
+    fn note_seen(&mut self, tick: Tick) {
+        if tick.is_newer_than(self.newest) {
+            self.far = None;
+            let steps = tick.distance_from(self.newest);
+            self.seen = self.seen.checked_shl(steps).unwrap_or(0) | 1;
+        } else {
+            let back = self.newest.distance_from(tick);
+            self.seen |= 1u64.checked_shl(back).unwrap_or(0);
+        }
+    }
+
+    pub(super) fn loss_percent(&self) -> u32 {
+        // What came before the first state was not lost.
+        let span = 64 - self.seen.leading_zeros();
+        ((span - self.seen.count_ones()) * 100).checked_div(span).unwrap_or(0)
+    }
+
+    /// An update is complete: what it says of one's own actions settles those under way.
+    fn updated(&mut self, now: Instant, events: &mut VecDeque<ClientEvent>) {
+        self.updated_at = now;
+        let own = self.assembly.shown().find(|entity| entity.id() == self.player);
+        if let Some(meta) = own.map(|entity| entity.meta()) {
+            if self.name.is_none() {
+                let name = super::client::clean_text(meta.first(tag::ENTITY_NAME).into_iter());
+                self.name = (!name.is_empty()).then_some(name);
+            }
+            if let Some(sequence) = meta.u32(tag::EXECUTED_SEQUENCE).map(Sequence::new) {
+                let bits = meta.u32(tag::EXECUTED_BITS).unwrap_or(0);
+                self.executed = Some((sequence, bits));
+                self.sent.retain(|sent| sent.sequence.is_newer_than(sequence));
+                if self.sent.is_empty() {
+                    self.repeat.stop();
+                }
+            }
+        }
+        if let Some(tick) = self.assembly.tick() {
+            events.push_back(ClientEvent::Updated(tick));
+        }
+    }
+
+    pub(super) fn misses_chunks(&self) -> bool {
+        self.manifest.is_none_or(|manifest| {
+            manifest.iter().any(|entry| self.held.get(&entry.id) != Some(&entry.version))
+        })
+    }
+
+    /// Asks with a no-op when a chunk is missing, or when the entities are older than 200 to
+    /// 300 ms while states arrive (R17).
+    fn ask_for_missing(&mut self, now: Instant, random: u32) {
+        let stale = now.saturating_since(self.updated_at) >= RETRY.wait(0, random);
+        match (self.misses_chunks() || stale, self.ask.is_active()) {
+            (true, false) => self.ask.ask(now),
+            (false, true) => self.ask.stop(),
+            _ => {}
+        }
+    }
+
+    pub(super) fn on_packet<'d>(
+        &mut self,
+        now: Instant,
+        packet: Packet<'d>,
+        events: &mut VecDeque<ClientEvent>,
+    ) -> Result<ClientReceived<'d>, DropReason> {
+        match packet {
+            Packet::Entities(entities) => {
+                if self.is_far(entities.tick()) {
+                    return Err(DropReason::Tick);
+                }
+                if self.assembly.entities(entities) {
+                    self.updated(now, events);
+                }
+                Ok(ClientReceived::Handled)
+            }
+            Packet::Chunk(chunk) => {
+                self.hold(chunk.entry())?;
+                Ok(ClientReceived::Chunk(chunk))
+            }
+            Packet::Detail(detail) => self.on_detail(detail),
+            Packet::Pong(pong) => self.on_pong(now, pong),
+            Packet::Event(event) => self.on_event(event),
+            _ => Err(DropReason::PacketType),
+        }
+    }
+
+    /// Takes every chunk of the newest manifest, whatever its version (R12).
+    fn hold(&mut self, entry: ChunkEntry) -> Result<(), DropReason> {
+        let manifest = self.manifest.ok_or(DropReason::Chunk)?;
+        if !manifest.iter().any(|of| of.id == entry.id) {
+            return Err(DropReason::Chunk);
+        }
+        if self.held.len() >= HELD {
+            self.held.retain(|id, _| manifest.iter().any(|of| of.id == *id));
+        }
+        self.held.insert(entry.id, entry.version);
+        Ok(())
+    }
+
+    pub(super) fn forget_chunk(&mut self, chunk: ChunkId) {
+        self.held.remove(&chunk);
+    }
+
+    fn on_detail<'d>(&mut self, detail: DetailView<'d>) -> Result<ClientReceived<'d>, DropReason> {
+        let place = self.queries.iter().position(|query| query.entity == detail.entity());
+        self.queries.swap_remove(place.ok_or(DropReason::Unasked)?);
+        Ok(ClientReceived::Detail(detail))
+    }
+
+    fn on_pong<'d>(
+        &mut self,
+        now: Instant,
+        pong: EchoView<'d>,
+    ) -> Result<ClientReceived<'d>, DropReason> {
+        let (_, sent) = self
+            .pinged
+            .take_if(|(stamp, _)| *stamp == pong.timestamp_ms())
+            .ok_or(DropReason::Unasked)?;
+        self.round_trip.sample(now.saturating_since(sent));
+        Ok(ClientReceived::Handled)
+    }
+
+    fn on_event<'d>(&mut self, event: EventView<'d>) -> Result<ClientReceived<'d>, DropReason> {
+        let item = (event.kind(), event.from(), event.text().into());
+        let receipt = self.texts.receive(event.sequence(), item);
+        if !receipt.is_acknowledged() {
+            return Err(DropReason::Full);
+        }
+        if self.acks.len() >= ACKS {
+            // The server repeats the event, and is answered then.
+            return Err(DropReason::Full);
+        }
+        self.acks.push_back(event.sequence());
+        Ok(ClientReceived::Handled)
+    }
+
+    /// The next text in order.
+    pub(super) fn next_text(&mut self) -> Option<ClientEvent> {
+        let (_, (kind, from, text)) = self.texts.pop()?;
+        Some(ClientEvent::Text { kind, from, text: text::clean(&text).collect() })
+    }
+
+    pub(super) fn push(&mut self, action: OwnedAction) -> Result<(), PushError> {
+        // A step that waits gives way to a newer one.
+        if !action.must_arrive()
+            && let Some(last) = self.queue.back_mut()
+            && !last.must_arrive()
+        {
+            *last = action;
+            return Ok(());
+        }
+        if self.queue.len() >= QUEUE {
+            return Err(PushError::Full);
+        }
+        self.queue.push_back(action);
+        Ok(())
+    }
+
+    pub(super) fn clear_steps(&mut self) {
+        self.queue.retain(Action::must_arrive);
+    }
+
+    pub(super) fn query(&mut self, now: Instant, entity: EntityId) -> Result<(), PushError> {
+        if self.queries.iter().any(|query| query.entity == entity) {
+            return Ok(());
+        }
+        if self.queries.len() >= QUERIES {
+            return Err(PushError::Full);
+        }
+        let mut retry = Retry::new(RETRY);
+        retry.ask(now);
+        self.queries.push(Question { entity, retry, until: now + QUERY_TIME });
+        Ok(())
+    }
+
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Instant,
+        random: u32,
+        events: &mut VecDeque<ClientEvent>,
+    ) {
+        let (open, over) = self.queries.drain(..).partition(|query| now < query.until);
+        self.queries = open;
+        events.extend(over.into_iter().map(|query| ClientEvent::QueryFailed(query.entity)));
+        if self.silence(now) < FAR_SPAN {
+            self.ask_for_missing(now, random);
+        }
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let queries =
+            self.queries.iter().flat_map(|query| [query.retry.deadline(), Some(query.until)]);
+        Deadline::earliest(queries.chain([
+            self.repeat.deadline(),
+            self.ask.deadline(),
+            Some(self.spoke_at + KEEPALIVE),
+            Some(self.ping_at),
+            self.next_is_free().then_some(self.next_number_at),
+            (!self.acks.is_empty()).then_some(Instant::ZERO),
+        ]))
+    }
+
+    /// Whether the action that waits first may get a number, but for the pace of one a tick.
+    fn next_is_free(&self) -> bool {
+        let Some(next) = self.queue.front() else { return false };
+        let waits_for_cover = self.sent.iter().any(|sent| sent.action.must_arrive())
+            // What has to arrive is meant where the player stands after the steps before it.
+            || next.must_arrive() && !self.sent.is_empty();
+        !waits_for_cover && self.sent.len() < IN_FLIGHT
+    }
+
+    pub(super) fn poll_transmit(
+        &mut self,
+        now: Instant,
+        random: u32,
+        buf: &mut [u8],
+    ) -> Option<usize> {
+        let (client_type, token) = (self.client_type, self.token);
+        if let Some(sequence) = self.acks.pop_front() {
+            return EventAck { client_type, token, sequence }.emit(buf).ok();
+        }
+        if self.next_is_free() && self.next_number_at <= now {
+            self.start_next(now);
+        }
+        if let Some(sent) = self.sent.back().filter(|_| self.repeat.due(now)) {
+            let (sequence, action) = (sent.sequence, sent.action.clone());
+            self.repeat.sent(now, random);
+            return self.emit_action(now, random, sequence, action.as_deref(), buf);
+        }
+        let keepalive = now.saturating_since(self.spoke_at) >= KEEPALIVE;
+        if self.ask.due(now) || keepalive {
+            // A no-op has the number of the last action (R18).
+            return self.emit_action(now, random, self.sequence, Action::NoOp, buf);
+        }
+        if let Some(query) = self.queries.iter_mut().find(|query| query.retry.due(now)) {
+            query.retry.sent(now, random);
+            return Query { client_type, token, entity: query.entity }.emit(buf).ok();
+        }
+        if self.ping_at <= now {
+            self.ping_at = now + PING;
+            let stamp = now.as_micros();
+            self.pinged = Some((stamp, now));
+            return Echo::ping(client_type, stamp).emit(buf).ok();
+        }
+        None
+    }
+
+    /// Gives the action that waits first its number.
+    fn start_next(&mut self, now: Instant) {
+        let Some(action) = self.queue.pop_front() else { return };
+        let tick = Duration::from_secs(1) / u32::from(self.tick_rate.max(1));
+        // On the grid while a key is held, so that neither too many nor too few numbers go out.
+        let on_grid = self.next_number_at + tick;
+        self.next_number_at = if on_grid > now { on_grid } else { now + tick };
+        self.sequence = self.sequence.next();
+        self.sent.push_back(InFlight { sequence: self.sequence, action });
+        self.repeat.ask(now);
+    }
+
+    fn emit_action(
+        &mut self,
+        now: Instant,
+        random: u32,
+        sequence: Sequence,
+        action: Action<&str>,
+        buf: &mut [u8],
+    ) -> Option<usize> {
+        // Every ActionPacket lists what is held, so each of them asks for what is missing.
+        self.ask.sent(now, random);
+        self.spoke_at = now;
+        let cache = self.manifest.map_or([ChunkEntry::default(); 9], |manifest| {
+            manifest.map(|ChunkEntry { id, .. }| {
+                let version = self.held.get(&id).copied().unwrap_or(ChunkVersion::NOT_HELD);
+                ChunkEntry { id, version }
+            })
+        });
+        let (client_type, token) = (self.client_type, self.token);
+        ActionPacket { client_type, token, sequence, cache, action }.emit(buf).ok()
+    }
+
+    /// What had to arrive and may not have.
+    pub(super) fn into_must_arrive(self) -> impl Iterator<Item = OwnedAction> {
+        let sent = self.sent.into_iter().map(|sent| sent.action);
+        sent.chain(self.queue).filter(Action::must_arrive)
+    }
+}

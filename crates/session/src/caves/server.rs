@@ -1,0 +1,698 @@
+//! The server's side of all sessions.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::time::Duration;
+
+use caves_link::bucket::TokenBucket;
+use caves_link::time::{Deadline, Instant};
+use caves_wire::caves::{
+    ActionView, Challenge, ClientType, EchoView, EntityId, Event, EventAckView, EventKind,
+    Features, HelloView, Info, LeaveReason, LeaveView, Nonce, Packet, QueryView, RefuseReason,
+    Sequence, Tick, Token, Welcome, tag,
+};
+use caves_wire::tlv::{TlvWriter, long_len};
+use caves_wire::{EmitError, MAX_DATAGRAM, text};
+
+use super::actions::Offer;
+use super::cookie::Cookies;
+use super::join::{Ban, ClientEntry, UsedNonces};
+use super::names::fold_name;
+use super::outbox::{self, Answer, Outbox};
+use super::session::{QueuedEvent, Session, SessionView};
+use super::{OwnedAction, SESSION_TIMEOUT};
+use crate::peers::{SessionId, Slots};
+use crate::strangers::loopback;
+use crate::{Counters, DropReason, Peer, Random, StrangerLimits, Strangers, Transmit};
+
+/// An event that stays unacknowledged this long ends the session (section 2, events).
+const EVENTS_UNREAD: Duration = Duration::from_secs(10);
+/// A source-only session ignores a Leave this soon after its start: it belongs to the last one
+/// (R30).
+const LEAVE_GRACE: Duration = Duration::from_secs(1);
+/// Refusals told to the layer above, a second: a stranger must not fill a log (R28).
+const REFUSALS_TOLD: u32 = 10;
+
+/// How a server treats its clients.
+#[derive(Debug, Clone)]
+pub struct ServerConfig {
+    /// Shown in Welcome and Info, at most 64 bytes.
+    pub name: String,
+    /// The message of the day, at most 512 bytes.
+    pub motd: String,
+    /// Sessions at once.
+    pub max_players: usize,
+    /// Ticks a second, told in Welcome.
+    pub tick_rate: u8,
+    /// Whether client types without an entry may join (R37).
+    pub open: bool,
+    /// Silence that ends a session.
+    pub timeout: Duration,
+    /// What strangers may ask.
+    pub strangers: StrangerLimits,
+    /// Sessions from one address; exempt addresses have no such limit.
+    pub sessions_per_address: usize,
+    /// Kinds of client and registered clients.
+    pub clients: Vec<ClientEntry>,
+    /// Who is kept out.
+    pub bans: Vec<Ban>,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            name: "Forgotten Caves".into(),
+            motd: String::new(),
+            max_players: 64,
+            tick_rate: 10,
+            open: false,
+            timeout: SESSION_TIMEOUT,
+            strangers: StrangerLimits { exempt: loopback(), ..StrangerLimits::default() },
+            sessions_per_address: 8,
+            clients: Vec::new(),
+            bans: Vec::new(),
+        }
+    }
+}
+
+/// What the layer above should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ServerEvent {
+    /// A session began. It must be [admitted](Server::admit) before it is welcomed.
+    Joined(Joined),
+    /// A session goes on from another address.
+    Moved {
+        /// Which.
+        session: SessionId,
+        /// Where it is now.
+        peer: Peer,
+    },
+    /// A session ended.
+    Left {
+        /// Which; it opens nothing any more.
+        session: SessionId,
+        /// Its entity.
+        entity: EntityId,
+        /// Its name.
+        name: String,
+        /// Where it was.
+        peer: Peer,
+        /// Why.
+        why: Left,
+    },
+    /// Somebody was not let in. Told ten times a second at most.
+    Refused {
+        /// Who asked.
+        peer: Peer,
+        /// The name that was wanted, stripped of what must not be shown.
+        name: String,
+        /// Why.
+        reason: RefuseReason,
+    },
+}
+
+/// A session that began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Joined {
+    /// Which.
+    pub session: SessionId,
+    /// From where.
+    pub peer: Peer,
+    /// The player's name; a guest gets one when it is admitted.
+    pub name: Option<String>,
+    /// Which kind of client.
+    pub client_type: ClientType,
+    /// Whether it speaks only types 0 to 7 (R30, R34).
+    pub source_only: bool,
+    /// The session whose place it takes, with its entity; that one has ended.
+    pub takes_over: Option<EntityId>,
+}
+
+/// Why a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// The client said so.
+    Quit,
+    /// Nothing was heard for too long.
+    Silence,
+    /// The server said so.
+    Ended(LeaveReason),
+}
+
+impl std::fmt::Display for Left {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Quit => f.write_str("quit"),
+            Self::Silence => f.write_str("silence"),
+            Self::Ended(reason) => reason.fmt(f),
+        }
+    }
+}
+
+/// What a datagram was, for the layer above.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum ServerReceived<'d> {
+    /// A session's action, with the chunk versions that its client holds. The action itself comes
+    /// by [`Server::next_action`], once a tick.
+    Action {
+        /// Whose.
+        session: SessionId,
+        /// The packet.
+        view: ActionView<'d>,
+    },
+    /// A session asks about an entity.
+    Query {
+        /// Whose.
+        session: SessionId,
+        /// Which entity.
+        entity: EntityId,
+    },
+    /// Nothing for the layer above.
+    Handled,
+    /// Nothing at all.
+    Dropped(DropReason),
+}
+
+/// The server's side of all sessions: who is talking, and what they may.
+pub struct Server {
+    pub(super) config: ServerConfig,
+    pub(super) random: Box<dyn Random + Send>,
+    pub(super) sessions: Slots<Session>,
+    pub(super) by_token: HashMap<Token, SessionId>,
+    pub(super) by_peer: HashMap<Peer, SessionId>,
+    pub(super) by_name: HashMap<String, SessionId>,
+    pub(super) registered: HashMap<Token, usize>,
+    pub(super) reserved: HashMap<String, usize>,
+    pub(super) strangers: Strangers,
+    pub(super) cookies: Cookies,
+    pub(super) used: UsedNonces,
+    pub(super) outbox: Outbox,
+    pub(super) events: VecDeque<ServerEvent>,
+    pub(super) timers: BTreeSet<(Instant, SessionId)>,
+    pub(super) ready: VecDeque<SessionId>,
+    pub(super) refusals: TokenBucket,
+    pub(super) tick: Tick,
+    pub(super) closing: bool,
+    pub(super) counters: Counters,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server")
+            .field("sessions", &self.sessions.len())
+            .field("tick", &self.tick)
+            .field("counters", &self.counters)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a handler makes of a packet; the error is counted.
+pub(super) type Outcome<'d> = Result<ServerReceived<'d>, DropReason>;
+
+impl Server {
+    /// A server without sessions. Names and texts over their limits are cut.
+    pub fn new(config: ServerConfig, mut random: Box<dyn Random + Send>, now: Instant) -> Self {
+        let registered = (config.clients.iter().enumerate())
+            .filter_map(|(place, entry)| Some((entry.token?, place)))
+            .collect();
+        let reserved = (config.clients.iter().enumerate())
+            .filter_map(|(place, entry)| Some((fold_name(entry.name.as_ref()?), place)))
+            .collect();
+        Self {
+            strangers: Strangers::new(config.strangers.clone(), &mut *random, now),
+            cookies: Cookies::new(&mut *random, now),
+            random,
+            sessions: Slots::new(config.max_players),
+            by_token: HashMap::new(),
+            by_peer: HashMap::new(),
+            by_name: HashMap::new(),
+            registered,
+            reserved,
+            used: UsedNonces::default(),
+            outbox: Outbox::default(),
+            events: VecDeque::new(),
+            timers: BTreeSet::new(),
+            ready: VecDeque::new(),
+            refusals: TokenBucket::new(REFUSALS_TOLD, REFUSALS_TOLD, now),
+            tick: Tick::new(0),
+            closing: false,
+            counters: Counters::default(),
+            config,
+        }
+    }
+
+    /// Takes what came from a socket. A stranger's bytes never panic and never cost more bytes in
+    /// answer than they are.
+    pub fn handle_datagram<'d>(
+        &mut self,
+        now: Instant,
+        from: Peer,
+        datagram: &'d [u8],
+    ) -> ServerReceived<'d> {
+        self.counters.received += 1;
+        self.dispatch(now, from, datagram).unwrap_or_else(|reason| {
+            self.counters.drop(reason);
+            ServerReceived::Dropped(reason)
+        })
+    }
+
+    fn dispatch<'d>(&mut self, now: Instant, from: Peer, datagram: &'d [u8]) -> Outcome<'d> {
+        match Packet::parse(datagram).map_err(|_| DropReason::Malformed)? {
+            Packet::Action(action) => self.on_action(now, from, action),
+            Packet::Query(query) => self.on_query(now, from, query),
+            Packet::Ping(ping) => self.on_ping(now, from, ping),
+            Packet::Hello(hello) => self.on_hello(now, from, hello),
+            Packet::Join(join) => self.on_join(now, from, datagram, join),
+            Packet::Leave(leave) => self.on_leave(now, from, leave),
+            Packet::EventAck(ack) => self.on_event_ack(now, from, ack),
+            Packet::InfoRequest(request) => self.on_info_request(now, from, request.nonce()),
+            Packet::OtherVersion(_) => self.on_other_version(now, from, datagram),
+            // What only servers send is never answered, so that two servers never talk (R28).
+            _ => Err(DropReason::PacketType),
+        }
+    }
+
+    fn on_action<'d>(&mut self, now: Instant, from: Peer, action: ActionView<'d>) -> Outcome<'d> {
+        let id = match self.find(from, action.token()) {
+            Ok(id) => id,
+            Err(reason) => self.start_source_only(now, from, action).ok_or(reason)?,
+        };
+        let session = self.hear(now, id)?;
+        match session.gate.offer(now, action.sequence(), action.action()) {
+            Offer::Kept | Offer::NoOp => {}
+            // The cache list of an old or repeated action still tells what is missing (R18).
+            Offer::Old => self.counters.drop(DropReason::OldAction),
+            Offer::Repeated => self.counters.drop(DropReason::Repeated),
+            Offer::Full => self.counters.drop(DropReason::Waiting),
+        }
+        Ok(ServerReceived::Action { session: id, view: action })
+    }
+
+    fn on_query<'d>(&mut self, now: Instant, from: Peer, query: QueryView<'d>) -> Outcome<'d> {
+        let id = self.find(from, query.token())?;
+        let session = self.hear(now, id)?;
+        if !session.queries.take(now) {
+            return Err(DropReason::Rate);
+        }
+        Ok(ServerReceived::Query { session: id, entity: query.entity() })
+    }
+
+    fn on_ping<'d>(&mut self, now: Instant, from: Peer, ping: EchoView<'d>) -> Outcome<'d> {
+        // Many players share one address: a session's pings draw on the session (R22).
+        match self.by_peer.get(&from).and_then(|id| self.sessions.get_mut(*id)) {
+            Some(session) => session.pings.take(now).then_some(()).ok_or(DropReason::Rate)?,
+            None => self.charge(now, from)?,
+        }
+        self.answer(from, Answer::Pong(ping.timestamp_ms()))
+    }
+
+    fn on_leave<'d>(&mut self, now: Instant, from: Peer, leave: LeaveView<'d>) -> Outcome<'d> {
+        let id = self.find(from, leave.token())?;
+        let session = self.hear(now, id)?;
+        let young = now.saturating_since(session.started) < LEAVE_GRACE;
+        if !(session.is_source_only() && young) {
+            self.remove(now, id, Some(Left::Quit));
+        }
+        Ok(ServerReceived::Handled)
+    }
+
+    fn on_event_ack<'d>(&mut self, now: Instant, from: Peer, ack: EventAckView<'d>) -> Outcome<'d> {
+        let id = self.find(from, ack.token())?;
+        let session = self.hear(now, id)?;
+        if session.events.acknowledge(ack.sequence()) {
+            self.make_ready(id);
+        }
+        Ok(ServerReceived::Handled)
+    }
+
+    fn on_hello<'d>(&mut self, now: Instant, from: Peer, hello: HelloView<'d>) -> Outcome<'d> {
+        self.charge(now, from)?;
+        let (nonce, client_type) = (hello.nonce(), hello.client_type());
+        let cookie = self.cookies.make(now, &mut *self.random, from, nonce, client_type);
+        let challenge = Challenge { nonce, cookie, server_key: [0; 32] };
+        self.answer(from, Answer::Challenge(challenge))
+    }
+
+    fn on_info_request<'d>(&mut self, now: Instant, from: Peer, nonce: Nonce) -> Outcome<'d> {
+        self.charge(now, from)?;
+        self.answer(from, Answer::Info(nonce))
+    }
+
+    fn on_other_version<'d>(&mut self, now: Instant, from: Peer, bytes: &'d [u8]) -> Outcome<'d> {
+        let hello = HelloView::parse_any_version(bytes).map_err(|_| DropReason::Version)?;
+        self.charge(now, from)?;
+        self.counters.drop(DropReason::Version);
+        let (reason, text) = (RefuseReason::VERSION, "this server speaks version 1".into());
+        self.answer(from, Answer::Refuse { nonce: hello.nonce(), reason, text, room: bytes.len() })
+    }
+
+    /// The session that a token opens from this peer.
+    fn find(&self, from: Peer, token: Token) -> Result<SessionId, DropReason> {
+        let id = *self.by_token.get(&token).ok_or(DropReason::Token)?;
+        let session = self.sessions.get(id).ok_or(DropReason::Token)?;
+        if session.peer == from { Ok(id) } else { Err(DropReason::Address) }
+    }
+
+    /// Its session is alive: only packets with a valid token say so (R21).
+    fn hear(&mut self, now: Instant, id: SessionId) -> Result<&mut Session, DropReason> {
+        let session = self.sessions.get_mut(id).ok_or(DropReason::Token)?;
+        session.heard = now;
+        Ok(session)
+    }
+
+    pub(super) fn charge(&mut self, now: Instant, from: Peer) -> Result<(), DropReason> {
+        if self.strangers.allow(now, from.ip()) { Ok(()) } else { Err(DropReason::Budget) }
+    }
+
+    pub(super) fn answer<'d>(&mut self, to: Peer, answer: Answer) -> Outcome<'d> {
+        if self.outbox.answer(to, answer) {
+            Ok(ServerReceived::Handled)
+        } else {
+            Err(DropReason::Full)
+        }
+    }
+
+    /// Does what is due: sessions that fell silent end, events are repeated.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some((_, id)) = self.timers.pop_first_if_due(now) {
+            let Some(session) = self.sessions.get_mut(id) else { continue };
+            session.timer = None;
+            if session.silence(now) >= self.config.timeout {
+                self.remove(now, id, Some(Left::Silence));
+                continue;
+            }
+            if session.events.oldest_age(now).is_some_and(|age| age >= EVENTS_UNREAD) {
+                self.end(now, id, LeaveReason::EVENTS_UNREAD);
+                continue;
+            }
+            session.silence_check = session.heard + self.config.timeout;
+            self.make_ready(id);
+        }
+    }
+
+    /// What the layer above should know next.
+    pub fn poll_event(&mut self) -> Option<ServerEvent> {
+        self.events.pop_front()
+    }
+
+    /// When to call [`Server::handle_timeout`] or [`Server::poll_transmit`] at the latest.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        Deadline::earliest([self.timers.first().map(|(due, _)| *due), self.outbox.deadline()])
+    }
+
+    /// Writes the next datagram that is due into `buf`, which has room for 1200 bytes.
+    pub fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
+        while let Some((to, answer)) = self.outbox.next_answer() {
+            if let Some(Ok(len)) = self.emit_answer(&answer, buf) {
+                return Some(Transmit { to, len });
+            }
+        }
+        if let Some(Ok(transmit)) = self.outbox.next_goodbye(now, buf) {
+            return Some(transmit);
+        }
+        self.next_event_datagram(now, buf)
+    }
+
+    fn emit_answer(&self, answer: &Answer, buf: &mut [u8]) -> Option<Result<usize, EmitError>> {
+        match answer {
+            Answer::Info(nonce) => Some(self.emit_info(*nonce, buf)),
+            Answer::Welcome(id) => {
+                let welcome = &self.sessions.get(*id)?.join.as_ref()?.welcome;
+                buf.get_mut(..welcome.len())?.copy_from_slice(welcome);
+                (!welcome.is_empty()).then_some(Ok(welcome.len()))
+            }
+            plain => outbox::emit_plain(plain, buf),
+        }
+    }
+
+    fn emit_info(&self, nonce: Nonce, buf: &mut [u8]) -> Result<usize, EmitError> {
+        let mut block = [0; Info::MAX_META];
+        let mut tlv = TlvWriter::new(&mut block);
+        let name = text::cut(&self.config.name, tag::MAX_SERVER_NAME);
+        tlv.put_long(tag::SERVER_NAME, name.as_bytes())?;
+        // What is left of 232 bytes is below one field's limit.
+        let room = Info::MAX_META - tlv.len() - long_len(1) + 1;
+        tlv.put(tag::MOTD, text::cut(&self.config.motd, room).as_bytes())?;
+        let meta = tlv.finish();
+        let count = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+        Info {
+            nonce,
+            tick: self.tick,
+            players: count(self.sessions.len()),
+            max_players: count(self.config.max_players),
+            meta,
+        }
+        .emit(buf)
+    }
+
+    fn next_event_datagram(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
+        while let Some(id) = self.ready.front().copied() {
+            let random = self.random.next_u64() as u32;
+            if let Some(session) = self.sessions.get_mut(id) {
+                let to = session.peer;
+                if let Some((sequence, event)) = session.events.poll(now, random) {
+                    let QueuedEvent { kind, from, text } = event;
+                    let event = Event { sequence, kind: *kind, from: *from, text };
+                    if let Ok(len) = event.emit(buf) {
+                        return Some(Transmit { to, len });
+                    }
+                }
+                session.ready = false;
+                self.set_timer(now, id);
+            }
+            self.ready.pop_front();
+        }
+        None
+    }
+
+    /// Puts a session into the queue of those that may have an event to send.
+    fn make_ready(&mut self, id: SessionId) {
+        if let Some(session) = self.sessions.get_mut(id)
+            && !session.ready
+        {
+            session.ready = true;
+            self.ready.push_back(id);
+        }
+    }
+
+    /// One timer a session: silence, a repeated event, or an event unread for too long.
+    pub(super) fn set_timer(&mut self, now: Instant, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let unread =
+            session.events.oldest_age(now).map(|age| now + EVENTS_UNREAD.saturating_sub(age));
+        let due =
+            Deadline::earliest([Some(session.silence_check), session.events.deadline(now), unread]);
+        if session.timer != due {
+            if let Some(old) = session.timer {
+                self.timers.remove(&(old, id));
+            }
+            if let Some(due) = due {
+                self.timers.insert((due, id));
+            }
+            session.timer = due;
+        }
+    }
+
+    /// Lets a session in as `entity`, at the present tick, and welcomes it.
+    pub fn admit(&mut self, now: Instant, id: SessionId, entity: EntityId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.entity = entity;
+        if session.name.is_empty() {
+            let name = guest_name(entity, |folded| self.by_name.contains_key(folded));
+            session.folded = fold_name(&name);
+            session.name = name;
+            self.by_name.insert(session.folded.clone(), id);
+        }
+        self.welcome(now, id);
+    }
+
+    /// Writes a session's Welcome and queues it.
+    pub(super) fn welcome(&mut self, now: Instant, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let Some(record) = &mut session.join else { return };
+        let next_event = (session.features.contains(Features::EVENTS))
+            .then(|| session.events.lowest_unacknowledged());
+        let mut block = [0; MAX_DATAGRAM];
+        let mut buf = [0; MAX_DATAGRAM];
+        let len =
+            welcome_meta(&self.config, session.features, next_event, &mut block).and_then(|meta| {
+                Welcome {
+                    nonce: record.nonce,
+                    token: session.token,
+                    player: session.entity,
+                    tick: self.tick,
+                    tick_rate: self.config.tick_rate,
+                    meta,
+                }
+                .emit(&mut buf)
+            });
+        // Name and message are cut to their limits, so a Welcome always fits.
+        record.welcome = buf[..len.unwrap_or(0)].into();
+        let peer = session.peer;
+        self.outbox.answer(peer, Answer::Welcome(id));
+        self.set_timer(now, id);
+    }
+
+    /// Tells which tick it is, for Welcome and Info.
+    pub const fn set_tick(&mut self, tick: Tick) {
+        self.tick = tick;
+    }
+
+    /// The action that a session executes in this tick, if any. It counts as executed (R19).
+    pub fn next_action(&mut self, id: SessionId) -> Option<(Sequence, OwnedAction)> {
+        self.sessions.get_mut(id)?.gate.take()
+    }
+
+    /// Sends an event to a session that was granted events; `false` when it was not sent, because
+    /// the session has none or too many wait (section 2, events). A text over 1000 bytes is cut.
+    pub fn send_event(
+        &mut self,
+        id: SessionId,
+        kind: EventKind,
+        from: EntityId,
+        text: &str,
+    ) -> bool {
+        let Some(session) = self.sessions.get_mut(id) else { return false };
+        if !session.features.contains(Features::EVENTS) {
+            return false;
+        }
+        let text = text::cut(text, caves_wire::caves::MAX_EVENT_TEXT).into();
+        let queued = session.events.send(QueuedEvent { kind, from, text }).is_ok();
+        self.make_ready(id);
+        queued
+    }
+
+    /// Ends a session and tells its client why.
+    pub fn end(&mut self, now: Instant, id: SessionId, reason: LeaveReason) {
+        if let Some(session) = self.sessions.get(id) {
+            self.outbox.goodbye(now, session.peer, session.token, reason);
+            self.remove(now, id, Some(Left::Ended(reason)));
+        }
+    }
+
+    /// Ends all sessions and refuses new ones from now on. Done when [`Server::is_drained`].
+    pub fn shut_down(&mut self, now: Instant) {
+        self.closing = true;
+        let all: Vec<_> = self.sessions.iter().map(|(id, _)| id).collect();
+        for id in all {
+            self.end(now, id, LeaveReason::SHUTTING_DOWN);
+        }
+    }
+
+    /// Whether everything that was to be said has been sent.
+    pub fn is_drained(&self) -> bool {
+        self.outbox.is_empty() && self.sessions.len() == 0
+    }
+
+    /// What is known of a session, while it lives.
+    pub fn session(&self, id: SessionId) -> Option<SessionView<'_>> {
+        self.sessions.get(id).map(SessionView)
+    }
+
+    /// The living sessions by slot, those not admitted yet included.
+    pub fn sessions(&self) -> impl Iterator<Item = (SessionId, SessionView<'_>)> {
+        self.sessions.iter().map(|(id, session)| (id, SessionView(session)))
+    }
+
+    /// How many sessions live.
+    pub fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Whether nobody is here.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What was received and dropped.
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Every session leaves through here.
+    pub(super) fn remove(&mut self, now: Instant, id: SessionId, why: Option<Left>) {
+        let Some(session) = self.sessions.remove(id) else { return };
+        self.by_token.remove(&session.token);
+        if self.by_peer.get(&session.peer) == Some(&id) {
+            self.by_peer.remove(&session.peer);
+        }
+        if self.by_name.get(&session.folded) == Some(&id) {
+            self.by_name.remove(&session.folded);
+        }
+        if let Some(due) = session.timer {
+            self.timers.remove(&(due, id));
+        }
+        if session.ready {
+            self.ready.retain(|ready| *ready != id);
+        }
+        if let Some(record) = &session.join {
+            self.use_up(now, session.peer, record.nonce);
+        }
+        if let Some(why) = why {
+            let Session { entity, name, peer, .. } = session;
+            self.events.push_back(ServerEvent::Left { session: id, entity, name, peer, why });
+        }
+    }
+
+    /// The cookie of this attempt opens nothing any more.
+    pub(super) fn use_up(&mut self, now: Instant, peer: Peer, nonce: Nonce) {
+        if self.used.remember(now, peer, nonce).is_err() {
+            self.cookies.forget(now, &mut *self.random);
+        }
+    }
+
+    pub(super) fn tell_refusal(&mut self, now: Instant, refused: ServerEvent) {
+        if self.refusals.take(now) {
+            self.events.push_back(refused);
+        }
+    }
+}
+
+/// A name for a player who brought none: `guest-` and the entity id (section 2, Join TLVs), and a
+/// number behind it should somebody have taken that name.
+fn guest_name(entity: EntityId, taken: impl Fn(&str) -> bool) -> String {
+    let plain = format!("guest-{}", entity.0);
+    if !taken(&plain) {
+        return plain;
+    }
+    let mut number = 2;
+    loop {
+        let name = format!("{plain}-{number}");
+        if !taken(&name) {
+            return name;
+        }
+        number += 1;
+    }
+}
+
+fn welcome_meta<'b>(
+    config: &ServerConfig,
+    features: Features,
+    next_event: Option<Sequence>,
+    block: &'b mut [u8],
+) -> Result<&'b [u8], EmitError> {
+    let mut tlv = TlvWriter::new(block);
+    tlv.put(tag::FEATURES, &features.0.to_le_bytes())?;
+    if let Some(next) = next_event {
+        tlv.put(tag::NEXT_EVENT, &next.get().to_le_bytes())?;
+    }
+    let name = text::cut(&config.name, tag::MAX_SERVER_NAME);
+    tlv.put_long(tag::SERVER_NAME, name.as_bytes())?;
+    tlv.put_long(tag::MOTD, text::cut(&config.motd, tag::MAX_MOTD).as_bytes())?;
+    Ok(tlv.finish())
+}
+
+/// The timers that are due.
+trait PopDue {
+    fn pop_first_if_due(&mut self, now: Instant) -> Option<(Instant, SessionId)>;
+}
+
+impl PopDue for BTreeSet<(Instant, SessionId)> {
+    fn pop_first_if_due(&mut self, now: Instant) -> Option<(Instant, SessionId)> {
+        if self.first()?.0 > now {
+            return None;
+        }
+        self.pop_first()
+    }
+}

@@ -1,0 +1,186 @@
+//! What the server keeps of one session.
+
+use std::time::Duration;
+
+use caves_link::bucket::TokenBucket;
+use caves_link::events::EventSender;
+use caves_link::retry::RetryPolicy;
+use caves_link::time::Instant;
+use caves_wire::caves::{ClientType, EntityId, EventKind, Features, Nonce, Sequence, Token};
+
+use super::actions::ActionGate;
+use crate::Peer;
+
+/// Events unacknowledged at once (section 2, events).
+const EVENTS_IN_FLIGHT: usize = 8;
+/// Events that wait behind them (section 2, events).
+const EVENTS_WAITING: usize = 256;
+/// An event is repeated after 250 ms, doubling to 2 s (section 2, events).
+const EVENT_RETRY: RetryPolicy =
+    RetryPolicy::doubling(Duration::from_millis(250), Duration::from_secs(2));
+/// Queries a second, and at once (R23).
+const QUERIES: u32 = 10;
+/// Pings a second from a session (R22).
+const PINGS: u32 = 2;
+/// Pings at once from a session (R22).
+const PING_BURST: u32 = 4;
+/// A Welcome is repeated at most this often (R35) ...
+const WELCOME_REPEATS: u8 = 20;
+/// ... and not sooner than this after the last one (R35).
+const WELCOME_GAP: Duration = Duration::from_millis(100);
+
+/// The Join that opened or resumed a session, and its answer.
+#[derive(Debug)]
+pub(super) struct JoinRecord {
+    pub(super) nonce: Nonce,
+    /// Repeated byte for byte; anything else under this nonce is dropped.
+    pub(super) join: Box<[u8]>,
+    /// Answered byte for byte; empty until the session is admitted.
+    pub(super) welcome: Box<[u8]>,
+    repeats: u8,
+    sent: Instant,
+}
+
+impl JoinRecord {
+    pub(super) fn new(nonce: Nonce, join: &[u8], now: Instant) -> Self {
+        Self { nonce, join: join.into(), welcome: Box::default(), repeats: 0, sent: now }
+    }
+
+    /// Whether a repeated Join gets its Welcome again.
+    pub(super) fn may_repeat(&mut self, now: Instant) -> bool {
+        let may = !self.welcome.is_empty()
+            && self.repeats < WELCOME_REPEATS
+            && now.saturating_since(self.sent) >= WELCOME_GAP;
+        if may {
+            self.repeats += 1;
+            self.sent = now;
+        }
+        may
+    }
+}
+
+/// An event that waits or is under way.
+#[derive(Debug, Clone)]
+pub(super) struct QueuedEvent {
+    pub(super) kind: EventKind,
+    pub(super) from: EntityId,
+    pub(super) text: Box<str>,
+}
+
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) token: Token,
+    pub(super) peer: Peer,
+    pub(super) client_type: ClientType,
+    /// Empty for a guest until it is admitted.
+    pub(super) name: String,
+    pub(super) folded: String,
+    /// 0 until it is admitted.
+    pub(super) entity: EntityId,
+    pub(super) features: Features,
+    /// Whether all inline tags are sent (R34).
+    pub(super) tags: bool,
+    /// `None` for a source-only session.
+    pub(super) join: Option<JoinRecord>,
+    pub(super) started: Instant,
+    pub(super) heard: Instant,
+    pub(super) gate: ActionGate,
+    pub(super) events: EventSender<QueuedEvent>,
+    pub(super) queries: TokenBucket,
+    pub(super) pings: TokenBucket,
+    /// When silence is judged again.
+    pub(super) silence_check: Instant,
+    /// Its entry in the server's timers.
+    pub(super) timer: Option<Instant>,
+    /// Whether it stands in the queue of those with an event to send.
+    pub(super) ready: bool,
+}
+
+impl Session {
+    pub(super) fn new(now: Instant, token: Token, peer: Peer, client_type: ClientType) -> Self {
+        Self {
+            token,
+            peer,
+            client_type,
+            name: String::new(),
+            folded: String::new(),
+            entity: EntityId(0),
+            features: Features::NONE,
+            tags: false,
+            join: None,
+            started: now,
+            heard: now,
+            gate: ActionGate::new(false),
+            events: EventSender::new(EVENT_RETRY, EVENTS_IN_FLIGHT, EVENTS_WAITING),
+            queries: TokenBucket::new(QUERIES, QUERIES, now),
+            pings: TokenBucket::new(PINGS, PING_BURST, now),
+            silence_check: now,
+            timer: None,
+            ready: false,
+        }
+    }
+
+    pub(super) fn silence(&self, now: Instant) -> Duration {
+        now.saturating_since(self.heard)
+    }
+
+    pub(super) fn is_source_only(&self) -> bool {
+        self.join.is_none()
+    }
+}
+
+/// What the layer above may know of a session.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionView<'s>(pub(super) &'s Session);
+
+impl<'s> SessionView<'s> {
+    /// Where it is.
+    pub const fn peer(self) -> Peer {
+        self.0.peer
+    }
+
+    /// The player's name.
+    pub fn name(self) -> &'s str {
+        &self.0.name
+    }
+
+    /// The player's entity; 0 until the session is admitted.
+    pub const fn entity(self) -> EntityId {
+        self.0.entity
+    }
+
+    /// Which kind of client it is.
+    pub const fn client_type(self) -> ClientType {
+        self.0.client_type
+    }
+
+    /// What was granted.
+    pub const fn features(self) -> Features {
+        self.0.features
+    }
+
+    /// Whether all inline tags are sent to it (R34).
+    pub const fn wants_tags(self) -> bool {
+        self.0.tags
+    }
+
+    /// The last executed action and the bits of those before it.
+    pub const fn executed(self) -> Option<(Sequence, u32)> {
+        self.0.gate.executed()
+    }
+
+    /// When it began.
+    pub const fn started(self) -> Instant {
+        self.0.started
+    }
+
+    /// How long nothing was heard of it.
+    pub fn silence(self, now: Instant) -> Duration {
+        self.0.silence(now)
+    }
+
+    /// Events that were dropped because its queue was full.
+    pub const fn events_dropped(self) -> u64 {
+        self.0.events.dropped()
+    }
+}
