@@ -1,0 +1,486 @@
+//! A whole server: sessions, a world, and one tick after the other.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use caves_link::bucket::TokenBucket;
+use caves_link::time::{Deadline, Instant};
+use caves_session::caves::{
+    Joined, Left, OwnedAction, Server as Sessions, ServerConfig as SessionConfig,
+    ServerEvent as SessionEvent, ServerReceived, SessionId,
+};
+use caves_session::{Counters, Peer, Random, Transmit};
+use caves_wire::caves::{ChunkEntry, EventKind, RefuseReason, Tick};
+use caves_wire::text;
+use caves_world::{ChunkPos, Command, EntityId, Event, World, WorldConfig};
+
+use crate::convert::{command, entity_from_wire, entity_to_wire};
+use crate::replicate::{self, ChunkState, Update, VersionOffset};
+use crate::words;
+
+/// Ticks that are made up for after a pause; the rest is dropped.
+const CATCH_UP: u32 = 5;
+/// Questions that wait for their answer. One datagram asks for one answer, so this only fills when
+/// the caller hands in datagrams and sends nothing.
+const QUESTIONS: usize = 1024;
+/// What a player may say a second, and at once (R35).
+const SAY_RATE: u32 = 1;
+const SAY_BURST: u32 = 3;
+
+/// How a server plays.
+#[derive(Debug, Clone, Default)]
+pub struct ServerConfig {
+    /// How it treats its clients.
+    pub session: SessionConfig,
+    /// Which caves they are.
+    pub seed: u64,
+}
+
+/// What an operator should know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ServerEvent {
+    /// Somebody came.
+    Joined {
+        /// The player's name.
+        name: String,
+        /// From where.
+        peer: Peer,
+        /// The player's entity.
+        entity: u32,
+        /// Which kind of client.
+        client_type: u16,
+        /// Whether it speaks only types 0 to 7.
+        source_only: bool,
+        /// Whether it goes on with the entity of an earlier session.
+        returned: bool,
+    },
+    /// A session goes on from another address.
+    Moved {
+        /// The player's name.
+        name: String,
+        /// Where it is now.
+        peer: Peer,
+    },
+    /// Somebody went.
+    Left {
+        /// The player's name.
+        name: String,
+        /// From where.
+        peer: Peer,
+        /// Why.
+        why: Left,
+    },
+    /// Somebody was not let in. Told ten times a second at most.
+    Refused {
+        /// The name that was wanted.
+        name: String,
+        /// From where.
+        peer: Peer,
+        /// Why.
+        reason: RefuseReason,
+    },
+    /// The server was held up for longer than it makes up for.
+    TicksDropped {
+        /// How many ticks there were none.
+        count: u64,
+    },
+}
+
+/// One player in the caves.
+#[derive(Debug)]
+struct Player {
+    session: SessionId,
+    entity: EntityId,
+    chunks: ChunkState,
+    says: TokenBucket,
+}
+
+/// What is being sent of the present tick: player by player, state, entities, then chunks.
+#[derive(Debug, Default)]
+struct Stream {
+    /// Players whose turn has not come.
+    waiting: VecDeque<SessionId>,
+    current: Option<Current>,
+    /// Chunks of the current player that are left to send.
+    chunks: VecDeque<ChunkPos>,
+}
+
+#[derive(Debug)]
+struct Current {
+    to: Peer,
+    entity: EntityId,
+    manifest: [ChunkEntry; 9],
+    /// 0: the state, then the entity packets.
+    step: usize,
+}
+
+/// Sessions over a world: datagrams in, ticks, datagrams out.
+#[derive(Debug)]
+pub struct Server {
+    sessions: Sessions,
+    world: World,
+    /// By the session's slot.
+    players: Vec<Option<Player>>,
+    by_entity: BTreeMap<EntityId, SessionId>,
+    offset: VersionOffset,
+    tick: Tick,
+    period: Duration,
+    next_tick: Option<Instant>,
+    stream: Stream,
+    update: Update,
+    questions: VecDeque<(SessionId, EntityId)>,
+    events: VecDeque<ServerEvent>,
+    happened: Vec<Event>,
+}
+
+impl Server {
+    /// A server whose first tick comes one period from now.
+    ///
+    /// `unix_millis` is the time of day; ticks are counted from it, so that a server that is started
+    /// again goes forward (R31).
+    pub fn new(
+        config: ServerConfig,
+        mut random: Box<dyn Random + Send>,
+        now: Instant,
+        unix_millis: u64,
+    ) -> Self {
+        let period = Duration::from_secs(1) / u32::from(config.session.tick_rate.clamp(1, 20));
+        let tick = Tick::new((unix_millis / 100) as u32);
+        let offset = VersionOffset::new(random.next_u64());
+        let mut sessions = Sessions::new(config.session, random, now);
+        sessions.set_tick(tick);
+        Self {
+            sessions,
+            world: World::new(WorldConfig { seed: config.seed, ..WorldConfig::default() }),
+            players: Vec::new(),
+            by_entity: BTreeMap::new(),
+            offset,
+            tick,
+            period,
+            next_tick: Some(now + period),
+            stream: Stream::default(),
+            update: Update::new(),
+            questions: VecDeque::new(),
+            events: VecDeque::new(),
+            happened: Vec::new(),
+        }
+    }
+
+    /// Takes what came from a socket.
+    pub fn handle_datagram(&mut self, now: Instant, from: Peer, datagram: &[u8]) {
+        match self.sessions.handle_datagram(now, from, datagram) {
+            ServerReceived::Action { session, view } => {
+                self.follow_sessions(now);
+                if let Some(player) = self.player(session) {
+                    player.chunks.ask(view.cache());
+                }
+            }
+            ServerReceived::Query { session, entity } if self.questions.len() < QUESTIONS => {
+                self.questions.push_back((session, entity_from_wire(entity)));
+            }
+            _ => {}
+        }
+        self.follow_sessions(now);
+    }
+
+    /// Runs the ticks that are due and lets silent sessions go.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.sessions.handle_timeout(now);
+        self.follow_sessions(now);
+        let mut left = CATCH_UP;
+        while let Some(due) = self.next_tick.filter(|due| *due <= now) {
+            if left == 0 {
+                let late = now.saturating_since(due).as_micros() / self.period.as_micros() + 1;
+                self.events.push_back(ServerEvent::TicksDropped { count: late as u64 });
+                self.next_tick = Some(now + self.period);
+                break;
+            }
+            left -= 1;
+            self.next_tick = Some(due + self.period);
+            self.run_tick(now);
+        }
+    }
+
+    /// What an operator should know next.
+    pub fn poll_event(&mut self) -> Option<ServerEvent> {
+        self.events.pop_front()
+    }
+
+    /// When to call [`Server::handle_timeout`] at the latest.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        Deadline::earliest([self.next_tick, self.sessions.poll_timeout()])
+    }
+
+    /// Writes the next datagram into `buf`, which has room for 1200 bytes.
+    pub fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
+        self.sessions
+            .poll_transmit(now, buf)
+            .or_else(|| self.next_detail(buf))
+            .or_else(|| self.next_of_stream(now, buf))
+    }
+
+    /// Ends all sessions; nobody is let in any more. Done when [`Server::is_drained`].
+    pub fn shut_down(&mut self, now: Instant) {
+        self.sessions.shut_down(now);
+        self.follow_sessions(now);
+        self.next_tick = None;
+        self.stream = Stream::default();
+    }
+
+    /// Whether everything that was to be said has been sent.
+    pub fn is_drained(&self) -> bool {
+        self.sessions.is_drained()
+    }
+
+    /// Players in the caves.
+    pub fn players(&self) -> usize {
+        self.by_entity.len()
+    }
+
+    /// Which caves they are.
+    pub fn seed(&self) -> u64 {
+        self.world.seed()
+    }
+
+    /// The present tick.
+    pub const fn tick(&self) -> Tick {
+        self.tick
+    }
+
+    /// The caves.
+    pub const fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// The sessions.
+    pub const fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    /// What was received and dropped.
+    pub const fn counters(&self) -> &Counters {
+        self.sessions.counters()
+    }
+
+    fn player(&mut self, session: SessionId) -> Option<&mut Player> {
+        let player = self.players.get_mut(session.slot())?.as_mut()?;
+        (player.session == session).then_some(player)
+    }
+
+    /// Lets those in whose sessions began, and takes those out whose sessions ended.
+    fn follow_sessions(&mut self, now: Instant) {
+        while let Some(event) = self.sessions.poll_event() {
+            match event {
+                SessionEvent::Joined(joined) => self.enter(now, joined),
+                SessionEvent::Left { session, entity, name, peer, why } => {
+                    self.go(session, entity_from_wire(entity));
+                    self.events.push_back(ServerEvent::Left { name, peer, why });
+                }
+                SessionEvent::Moved { session, peer } => {
+                    let name = self.sessions.session(session).map_or("", |s| s.name()).to_owned();
+                    self.events.push_back(ServerEvent::Moved { name, peer });
+                }
+                SessionEvent::Refused { peer, name, reason } => {
+                    self.events.push_back(ServerEvent::Refused { name, peer, reason });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn enter(&mut self, now: Instant, joined: Joined) {
+        let Joined { session, peer, name, client_type, source_only, takes_over } = joined;
+        let old = takes_over.map(entity_from_wire);
+        let entity = match old.filter(|id| self.world.entity(*id).is_some()) {
+            Some(entity) => entity,
+            None => self.world.spawn_player(name.as_deref()),
+        };
+        self.sessions.admit(now, session, entity_to_wire(entity));
+        let slot = session.slot();
+        if self.players.len() <= slot {
+            self.players.resize_with(slot + 1, || None);
+        }
+        let (chunks, says) = (ChunkState::new(now), TokenBucket::new(SAY_RATE, SAY_BURST, now));
+        self.players[slot] = Some(Player { session, entity, chunks, says });
+        self.by_entity.insert(entity, session);
+        self.events.push_back(ServerEvent::Joined {
+            name: self.sessions.session(session).map_or("", |s| s.name()).to_owned(),
+            peer,
+            entity: entity.0,
+            client_type: client_type.0,
+            source_only,
+            returned: old == Some(entity),
+        });
+    }
+
+    fn go(&mut self, session: SessionId, entity: EntityId) {
+        if self.player(session).is_some() {
+            self.players[session.slot()] = None;
+        }
+        // Another session may have taken the entity over.
+        if self.by_entity.get(&entity) == Some(&session) {
+            self.by_entity.remove(&entity);
+            self.world.remove_player(entity);
+        }
+    }
+
+    fn run_tick(&mut self, now: Instant) {
+        self.tick = self.tick.next();
+        self.sessions.set_tick(self.tick);
+        self.execute_actions(now);
+        self.world.step();
+        self.tell_what_happened();
+        self.stream = Stream::default();
+        self.stream.waiting.extend(self.players.iter().flatten().map(|player| player.session));
+    }
+
+    /// One action a session, in an order that rotates each tick (R19).
+    fn execute_actions(&mut self, now: Instant) {
+        let slots = self.players.len();
+        let first = if slots == 0 { 0 } else { self.tick.get() as usize % slots };
+        for slot in (first..slots).chain(0..first) {
+            let Some(player) = &mut self.players[slot] else { continue };
+            let Some((_, action)) = self.sessions.next_action(player.session) else { continue };
+            let asked = cleaned(now, action, &mut player.says);
+            // An action without effect counts as executed (R19).
+            let _ = self.world.execute(player.entity, asked);
+        }
+    }
+
+    fn tell_what_happened(&mut self) {
+        let mut happened = std::mem::take(&mut self.happened);
+        self.world.take_events(&mut happened);
+        for event in happened.drain(..) {
+            self.tell(event);
+        }
+        self.happened = happened;
+    }
+
+    fn tell(&mut self, event: Event) {
+        let combat = EventKind::COMBAT;
+        match event {
+            Event::Said { by, text } => self.tell_viewers(by, EventKind::CHAT, &text, |_| true),
+            Event::Struck { attacker, target, damage, remaining } => {
+                let (who, whom) =
+                    (words::the(&self.world, attacker), words::the(&self.world, target));
+                let left =
+                    if remaining == 0 { String::new() } else { format!(" ({remaining} left)") };
+                self.tell_one(
+                    attacker,
+                    combat,
+                    attacker,
+                    &format!("You hit {whom} for {damage}{left}."),
+                );
+                let text = format!("{} hits you for {damage}{left}.", words::capital(&who));
+                self.tell_one(target, combat, attacker, &text);
+            }
+            Event::Killed { killer, victim, kind, name, at: _, elo } => {
+                let whom = words::named(self.world.content(), name.as_deref(), kind);
+                let who = words::the(&self.world, killer);
+                self.tell_one(killer, combat, victim, &format!("You kill {whom}. Elo {elo:+}."));
+                let text = format!("{} kills you. Elo {:+}.", words::capital(&who), -elo);
+                self.tell_one(victim, combat, killer, &text);
+                let text = format!("{} kills {whom}.", words::capital(&who));
+                self.tell_viewers(killer, combat, &text, |to| to != killer && to != victim);
+            }
+            Event::Respawned { player } => {
+                let text = "You wake up at the entrance of the caves.";
+                self.tell_one(player, EventKind::NOTICE, EntityId::NONE, text);
+            }
+            Event::Notice { to, notice } => {
+                let text = words::notice(self.world.content(), &notice);
+                self.tell_one(to, EventKind::NOTICE, EntityId::NONE, &text);
+            }
+        }
+    }
+
+    fn tell_one(&mut self, to: EntityId, kind: EventKind, from: EntityId, text: &str) {
+        if let Some(session) = self.by_entity.get(&to) {
+            self.sessions.send_event(*session, kind, entity_to_wire(from), text);
+        }
+    }
+
+    /// Tells those in whose viewport an entity is.
+    fn tell_viewers(
+        &mut self,
+        about: EntityId,
+        kind: EventKind,
+        text: &str,
+        whom: impl Fn(EntityId) -> bool,
+    ) {
+        for (viewer, session) in &self.by_entity {
+            if whom(*viewer) && self.world.visible(*viewer, about) {
+                self.sessions.send_event(*session, kind, entity_to_wire(about), text);
+            }
+        }
+    }
+
+    fn next_detail(&mut self, buf: &mut [u8]) -> Option<Transmit> {
+        while let Some((session, of)) = self.questions.pop_front() {
+            let Some(view) = self.sessions.session(session) else { continue };
+            let viewer = entity_from_wire(view.entity());
+            if let Some(len) = replicate::emit_detail(&self.world, self.tick, viewer, of, buf) {
+                return Some(Transmit { to: view.peer(), len });
+            }
+        }
+        None
+    }
+
+    fn next_of_stream(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
+        loop {
+            if self.stream.current.is_none() {
+                let session = self.stream.waiting.pop_front()?;
+                self.start_player(now, session);
+            }
+            let Some(current) = &mut self.stream.current else { continue };
+            let (to, step) = (current.to, current.step);
+            current.step += 1;
+            let len = if step == 0 {
+                let checksum = self.update.checksum();
+                replicate::emit_state(self.tick, current.manifest, current.entity, checksum, buf)
+            } else if let Some(len) = self.update.emit(step - 1, buf) {
+                Some(len)
+            } else if let Some(chunk) = self.stream.chunks.pop_front() {
+                replicate::emit_chunk(&self.world, self.offset, chunk, buf)
+            } else {
+                self.stream.current = None;
+                None
+            };
+            if let Some(len) = len {
+                return Some(Transmit { to, len });
+            }
+        }
+    }
+
+    /// Prepares what one player is sent of this tick.
+    fn start_player(&mut self, now: Instant, session: SessionId) {
+        let Some(view) = self.sessions.session(session) else { return };
+        let viewer = entity_from_wire(view.entity());
+        let Some(pos) = self.world.entity(viewer).map(|entity| entity.pos) else { return };
+        if self.update.fill(&self.world, self.tick, viewer, view).is_err() {
+            return;
+        }
+        let (to, manifest) = (view.peer(), replicate::manifest(&self.world, self.offset, pos));
+        self.stream.chunks.clear();
+        if let Some(Some(player)) = self.players.get_mut(session.slot()) {
+            player.chunks.take_missing(now, pos, &manifest, &mut self.stream.chunks);
+        }
+        self.stream.current = Some(Current { to, entity: viewer, manifest, step: 0 });
+    }
+}
+
+/// What an action asks of the world; what is said is stripped, and not said too often (R32, R35).
+fn cleaned(now: Instant, action: OwnedAction, says: &mut TokenBucket) -> Command {
+    match action {
+        OwnedAction::Say(said) => {
+            let said: String = text::clean(&said).collect();
+            if said.trim().is_empty() || !says.take(now) {
+                Command::Other
+            } else {
+                Command::Say(said)
+            }
+        }
+        other => command(other),
+    }
+}
