@@ -393,8 +393,8 @@ fn put_inventory(
         bytes.extend_from_slice(&kind.0.to_le_bytes());
         bytes.extend_from_slice(&count.to_le_bytes());
     }
-    // 32 kinds take 128 bytes: an inventory always fits.
-    tlv.put_long(tag::INVENTORY, &bytes)
+    // 32 kinds take 128 bytes: an inventory always fits, and one field says that it is empty.
+    tlv.put(tag::INVENTORY, &bytes)
 }
 
 #[cfg(test)]

@@ -1,0 +1,139 @@
+//! What the operator may set: `config.toml`.
+//!
+//! ```
+//! use caves_server::Config;
+//!
+//! let config = Config::parse("config.toml", "[server]\ntick_rate = 20\n").unwrap();
+//! assert_eq!(config.session.tick_rate, 20);
+//! let error = Config::parse("config.toml", "[server]\ntick_rate = 50\n").unwrap_err();
+//! assert_eq!(
+//!     error.to_string(),
+//!     "config.toml:2: server.tick_rate: 50 is not within 1 to 20
+//!   |
+//! 2 | tick_rate = 50
+//!   |             ^^"
+//! );
+//! ```
+
+mod check;
+mod error;
+mod file;
+#[cfg(test)]
+mod tests;
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use caves_session::IpNet;
+use caves_session::{StrangerLimits, caves};
+use serde::Deserialize;
+
+pub use error::ConfigError;
+
+/// How a server runs. Every field has a default.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Names, limits and who may come in.
+    pub session: caves::ServerConfig,
+    /// Where to listen, one socket each; port 0 takes a free one.
+    pub listen: Vec<SocketAddr>,
+    /// The world to generate; without it a seed is drawn.
+    pub seed: Option<u64>,
+    /// What is told about it all.
+    pub log: LogConfig,
+}
+
+/// What goes to standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LogConfig {
+    /// The least severe lines that are shown.
+    pub level: LogLevel,
+    /// How a line looks.
+    pub format: LogFormat,
+}
+
+/// How severe a line of the log is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// Something that the server could not do.
+    Error,
+    /// Something that the operator should look at.
+    Warn,
+    /// Starting, stopping, and who comes and goes.
+    #[default]
+    Info,
+    /// More than most want to know.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+/// How a line of the log looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl Default for Config {
+    /// What an empty file says.
+    fn default() -> Self {
+        let strangers = StrangerLimits { exempt: loopback(), ..StrangerLimits::default() };
+        Self {
+            session: caves::ServerConfig { strangers, ..caves::ServerConfig::default() },
+            listen: vec![SocketAddr::from(([127, 0, 0, 1], 21068))],
+            seed: None,
+            log: LogConfig::default(),
+        }
+    }
+}
+
+impl Config {
+    /// A file with all keys, their defaults, and a comment on each. It says what an empty one says.
+    pub const TEMPLATE: &str = include_str!("config/default.toml");
+
+    /// A server for one player inside the player's own program: a free port of the loopback, and
+    /// a world of its own each time.
+    pub fn solo() -> Self {
+        let mut config = Self::default();
+        config.session.name = "solo".to_owned();
+        config.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+        config
+    }
+
+    /// Reads the text of a file; `file_name` is for the errors alone.
+    ///
+    /// # Errors
+    /// The text is no TOML, or has an unknown key or a value that cannot be. The first such place
+    /// is shown.
+    pub fn parse(file_name: &str, text: &str) -> Result<Self, ConfigError> {
+        let source = error::Source { file: file_name, text };
+        let file = toml::from_str(text).map_err(|error| source.parse_error(error))?;
+        check::apply(source, file)
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or as [`Config::parse`].
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let file = path.display().to_string();
+        match std::fs::read_to_string(path) {
+            Ok(text) => Self::parse(&file, &text),
+            Err(error) => Err(ConfigError::Unreadable { file, reason: error.to_string() }),
+        }
+    }
+}
+
+/// The networks of this machine alone.
+fn loopback() -> Vec<IpNet> {
+    vec![
+        IpNet::new_assert([127, 0, 0, 0].into(), 8),
+        IpNet::new_assert(std::net::Ipv6Addr::LOCALHOST.into(), 128),
+    ]
+}

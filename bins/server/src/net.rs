@@ -1,0 +1,405 @@
+//! The loop: sleep, receive, tick when due, send.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use caves_link::time::Instant;
+use caves_session::{Peer, Random};
+use mio::net::UdpSocket;
+use mio::{Events, Interest, Poll, Token, Waker};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook_mio::v1_0::Signals;
+
+use crate::clock::{Clock, unix_millis};
+use crate::report::{self, Trouble};
+use crate::socket::{self, Received};
+use crate::{Config, OsRandom};
+
+/// Longer than the longest valid datagram of 1200 bytes, so that one too long is seen as such.
+const LONGEST_DATAGRAM: usize = 2048;
+/// Datagrams read from one socket before the others and the tick have their turn. Answers to so
+/// many fit the session's queue.
+const RECEIVE_BUDGET: usize = 256;
+/// Datagrams sent before sockets are read again.
+const SEND_BUDGET: usize = 4096;
+/// Timers so much overdue mean that something stopped this process.
+const STALL: Duration = Duration::from_millis(500);
+/// After that, so many rounds of [`RECEIVE_BUDGET`] are read before any timer: what waits in the
+/// sockets came in time, and silence is judged by when a datagram arrived.
+const ROUNDS_AFTER_STALL: usize = 64;
+/// The loop looks around this often even if nothing is due.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// Saying goodbye to everybody ends after this, said or not.
+const LONGEST_GOODBYE: Duration = Duration::from_secs(1);
+
+const STOP: Token = Token(1 << 20);
+const SIGNALS: Token = Token((1 << 20) + 1);
+
+/// A server with its sockets open.
+///
+/// ```
+/// use caves_server::{Config, Server};
+///
+/// let server = Server::bind(&Config::solo()).unwrap();
+/// let address = server.local_addrs()[0];
+/// let stop = server.handle();
+/// let thread = std::thread::spawn(|| server.run());
+/// // Here a client would play at `address`.
+/// assert_ne!(address.port(), 0);
+/// stop.stop();
+/// thread.join().unwrap().unwrap();
+/// ```
+pub struct Server {
+    game: caves_game::Server,
+    sockets: Vec<Socket>,
+    addrs: Vec<SocketAddr>,
+    poll: Poll,
+    stop: StopHandle,
+    signals: Option<Signals>,
+    clock: Clock,
+    stopping: Option<Stopping>,
+    sent: u64,
+    unsent: Trouble,
+    unread: Trouble,
+    datagram: Box<[u8]>,
+}
+
+/// Stops a server that runs in another thread.
+#[derive(Debug, Clone)]
+pub struct StopHandle {
+    asked: Arc<AtomicBool>,
+    waker: Arc<Waker>,
+}
+
+impl StopHandle {
+    /// Asks the server to say goodbye and return. Asking twice changes nothing.
+    pub fn stop(&self) {
+        self.asked.store(true, Ordering::Release);
+        // Should it fail, the loop wakes by itself within a second.
+        let _ = self.waker.wake();
+    }
+}
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// An address that cannot be had.
+    #[error("cannot listen on udp {addr}: {reason}")]
+    Listen {
+        /// Which.
+        addr: SocketAddr,
+        /// What the system says.
+        reason: io::Error,
+    },
+    /// There is nothing to wait with for datagrams.
+    #[error("cannot wait for datagrams: {0}")]
+    Poll(io::Error),
+    /// Tokens could be guessed.
+    #[error("no random numbers from the operating system: {0}")]
+    Random(getrandom::Error),
+}
+
+/// Why a server ended that was not asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Waiting for datagrams failed.
+    #[error("cannot wait for datagrams: {0}")]
+    Poll(io::Error),
+}
+
+/// Who stopped the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopReason {
+    /// [`StopHandle::stop`].
+    Asked,
+    /// SIGINT or SIGTERM.
+    Signal,
+    /// Another signal, before all was said.
+    SecondSignal,
+}
+
+impl std::fmt::Display for StopReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Asked => "asked",
+            Self::Signal => "signal",
+            Self::SecondSignal => "second signal",
+        })
+    }
+}
+
+/// What a server did while it ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Who stopped it.
+    pub reason: StopReason,
+    /// How long it ran.
+    pub uptime: Duration,
+    /// Datagrams received, and those dropped by reason.
+    pub counters: caves_session::Counters,
+    /// Datagrams handed to the kernel.
+    pub sent: u64,
+    /// Datagrams that the kernel did not take.
+    pub unsent: u64,
+    /// Times that a socket could not be read.
+    pub unread: u64,
+}
+
+struct Socket {
+    udp: UdpSocket,
+    /// Something may wait: the kernel tells of it once, and not again until all was read.
+    ready: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Stopping {
+    reason: StopReason,
+    since: Instant,
+}
+
+impl Server {
+    /// Opens the sockets and generates the world. Nothing is answered before [`Server::run`].
+    ///
+    /// # Errors
+    /// An address cannot be had, or the operating system lacks something.
+    pub fn bind(config: &Config) -> Result<Self, BindError> {
+        let poll = Poll::new().map_err(BindError::Poll)?;
+        let (mut sockets, mut addrs) = (Vec::new(), Vec::new());
+        for (place, &addr) in config.listen.iter().enumerate() {
+            let (udp, local) = listen(&poll, Token(place), addr)
+                .map_err(|reason| BindError::Listen { addr, reason })?;
+            sockets.push(Socket { udp, ready: true });
+            addrs.push(local);
+        }
+        let waker = Waker::new(poll.registry(), STOP).map_err(BindError::Poll)?;
+        let mut random = OsRandom::new().map_err(BindError::Random)?;
+        let seed = config.seed.unwrap_or_else(|| random.next_u64());
+        let game = caves_game::ServerConfig { session: config.session.clone(), seed };
+        let clock = Clock::start();
+        Ok(Self {
+            game: caves_game::Server::new(game, Box::new(random), clock.now(), unix_millis()),
+            sockets,
+            addrs,
+            poll,
+            stop: StopHandle { asked: Arc::default(), waker: Arc::new(waker) },
+            signals: None,
+            clock,
+            stopping: None,
+            sent: 0,
+            unsent: Trouble::new("cannot send a datagram"),
+            unread: Trouble::new("cannot read a socket"),
+            datagram: vec![0; LONGEST_DATAGRAM].into(),
+        })
+    }
+
+    /// Lets SIGINT and SIGTERM stop the server: once politely, twice at once. For a program that
+    /// is a server and nothing else.
+    ///
+    /// # Errors
+    /// The operating system does not let us.
+    pub fn with_signals(mut self) -> io::Result<Self> {
+        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        self.poll.registry().register(&mut signals, SIGNALS, Interest::READABLE)?;
+        self.signals = Some(signals);
+        Ok(self)
+    }
+
+    /// Where it listens, in the order of the configuration.
+    pub fn local_addrs(&self) -> &[SocketAddr] {
+        &self.addrs
+    }
+
+    /// What the world is generated from.
+    pub fn seed(&self) -> u64 {
+        self.game.seed()
+    }
+
+    /// Stops the server from elsewhere.
+    pub fn handle(&self) -> StopHandle {
+        self.stop.clone()
+    }
+
+    /// Runs until it is stopped, and says goodbye to everybody then.
+    ///
+    /// # Errors
+    /// The operating system fails in a way that no waiting will mend. What goes wrong with one
+    /// datagram is counted and told in the log.
+    pub fn run(mut self) -> Result<Summary, RunError> {
+        let start = self.clock.now();
+        let mut events = Events::with_capacity(128);
+        let reason = loop {
+            let unread = self.receive();
+            self.tick();
+            let unsent = self.send();
+            self.report();
+            if let Some(reason) = self.stopped() {
+                break reason;
+            }
+            self.sleep(&mut events, unread || unsent).map_err(RunError::Poll)?;
+        };
+        Ok(Summary {
+            reason,
+            uptime: self.clock.now().saturating_since(start),
+            counters: self.game.counters().clone(),
+            sent: self.sent,
+            unsent: self.unsent.count(),
+            unread: self.unread.count(),
+        })
+    }
+
+    /// Reads what waits, within a budget; `true` when that was spent.
+    fn receive(&mut self) -> bool {
+        if self.is_late() {
+            return self.receive_after_stall();
+        }
+        let mut more = false;
+        for place in 0..self.sockets.len() {
+            more |= self.receive_from(place);
+        }
+        more
+    }
+
+    fn is_late(&self) -> bool {
+        self.game.poll_timeout().is_some_and(|due| due + STALL < self.clock.now())
+    }
+
+    /// Reads what came while this process was stopped, and answers as it goes: the session's queue
+    /// of answers holds what one budget asks for.
+    fn receive_after_stall(&mut self) -> bool {
+        // A signal that lets a process go on may also end its sleep before the kernel has told
+        // which sockets are ready.
+        self.sockets.iter_mut().for_each(|socket| socket.ready = true);
+        for _ in 0..ROUNDS_AFTER_STALL {
+            let mut more = false;
+            for place in 0..self.sockets.len() {
+                more |= self.receive_from(place);
+                self.send();
+            }
+            if !more {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Reads one socket; `true` when more may wait in it.
+    fn receive_from(&mut self, place: usize) -> bool {
+        let socket = &mut self.sockets[place];
+        for _ in 0..RECEIVE_BUDGET {
+            if !socket.ready {
+                return false;
+            }
+            match socket::receive(&socket.udp, &mut self.datagram) {
+                Received::Datagram(len, addr) => {
+                    let from = Peer { socket: place as u16, addr };
+                    self.game.handle_datagram(self.clock.now(), from, &self.datagram[..len]);
+                }
+                Received::Nothing => socket.ready = false,
+                Received::Undelivered => {}
+                Received::Failed(error) => {
+                    // Still ready, so that the next turn asks again; but that may take its time.
+                    self.unread.note(self.clock.now(), &error);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn tick(&mut self) {
+        let now = self.clock.now();
+        if self.game.poll_timeout().is_some_and(|due| due <= now) {
+            self.game.handle_timeout(now);
+        }
+    }
+
+    /// Sends what is due, within a budget; `true` when that was spent.
+    fn send(&mut self) -> bool {
+        for _ in 0..SEND_BUDGET {
+            let now = self.clock.now();
+            let Some(transmit) = self.game.poll_transmit(now, &mut self.datagram) else {
+                return false;
+            };
+            let Some(socket) = self.sockets.get(usize::from(transmit.to.socket)) else { continue };
+            match socket::send(&socket.udp, &self.datagram[..transmit.len], transmit.to.addr) {
+                Ok(()) => self.sent += 1,
+                // Lost, as if the network had lost it: the protocol repeats what matters.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.unsent.count_only(),
+                Err(error) => self.unsent.note(now, &error),
+            }
+        }
+        true
+    }
+
+    fn report(&mut self) {
+        while let Some(event) = self.game.poll_event() {
+            report::event(&event);
+        }
+    }
+
+    /// Begins to stop when asked to; says why when all is done.
+    fn stopped(&mut self) -> Option<StopReason> {
+        let now = self.clock.now();
+        let signalled = self.signals.as_mut().is_some_and(|signals| signals.pending().count() > 0);
+        let asked = self.stop.asked.load(Ordering::Acquire);
+        match self.stopping {
+            None if signalled => self.begin_to_stop(now, StopReason::Signal),
+            None if asked => self.begin_to_stop(now, StopReason::Asked),
+            Some(_) if signalled => return Some(StopReason::SecondSignal),
+            _ => {}
+        }
+        let Stopping { reason, since } = self.stopping?;
+        let over = now.saturating_since(since) >= LONGEST_GOODBYE;
+        (over || self.game.is_drained()).then_some(reason)
+    }
+
+    fn begin_to_stop(&mut self, now: Instant, reason: StopReason) {
+        self.game.shut_down(now);
+        self.stopping = Some(Stopping { reason, since: now });
+        self.send();
+        self.report();
+    }
+
+    /// Waits for a datagram, a signal, a wish to stop, or the next deadline.
+    fn sleep(&mut self, events: &mut Events, more: bool) -> io::Result<()> {
+        let timeout = if more { Duration::ZERO } else { self.until_next_deadline() };
+        match self.poll.poll(events, Some(timeout)) {
+            // Its events are not valid then; the next turn asks again.
+            Err(error) if error.kind() == ErrorKind::Interrupted => events.clear(),
+            done => done?,
+        }
+        for event in &*events {
+            if let Some(socket) = self.sockets.get_mut(event.token().0) {
+                socket.ready = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn until_next_deadline(&self) -> Duration {
+        let now = self.clock.now();
+        self.game
+            .poll_timeout()
+            .map_or(LONGEST_SLEEP, |due| due.saturating_since(now).min(LONGEST_SLEEP))
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server")
+            .field("addrs", &self.addrs)
+            .field("players", &self.game.players())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Opens a socket and lets `poll` watch it; gives its address, too, since port 0 takes any.
+fn listen(poll: &Poll, token: Token, addr: SocketAddr) -> io::Result<(UdpSocket, SocketAddr)> {
+    let mut udp = socket::open(addr)?;
+    poll.registry().register(&mut udp, token, Interest::READABLE)?;
+    let local = udp.local_addr()?;
+    Ok((udp, local))
+}

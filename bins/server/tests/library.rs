@@ -1,0 +1,107 @@
+//! The server inside another program, as a client that plays alone has it.
+
+mod common;
+
+use caves_server::{Config, Server, StopReason};
+use caves_session::DropReason;
+use caves_wire::caves::{ClientType, InfoRequest, Nonce};
+use common::{info, stranger};
+use std::net::UdpSocket;
+use std::thread;
+use std::time::{Duration, Instant};
+
+fn question() -> [u8; 256] {
+    let mut buf = [0; 256];
+    let request = InfoRequest { client_type: ClientType(0), nonce: Nonce(1) };
+    request.emit(&mut buf).unwrap();
+    buf
+}
+
+#[test]
+fn it_runs_in_a_thread_until_it_is_stopped() {
+    let server = Server::bind(&Config::solo()).unwrap();
+    let addr = server.local_addrs()[0];
+    assert!(addr.ip().is_loopback() && addr.port() != 0);
+    let stop = server.handle();
+    let thread = thread::spawn(|| server.run());
+    info(&stranger(addr));
+    let asked = Instant::now();
+    stop.stop();
+    stop.clone().stop();
+    let summary = thread.join().unwrap().unwrap();
+    assert!(asked.elapsed() < Duration::from_secs(1), "it woke up at once");
+    assert_eq!(summary.reason, StopReason::Asked);
+    assert_eq!((summary.counters.received, summary.sent), (1, 1));
+    assert_eq!((summary.unsent, summary.unread), (0, 0));
+    // The port is free again.
+    UdpSocket::bind(addr).unwrap();
+    // A handle without a server does nothing.
+    stop.stop();
+}
+
+#[test]
+fn a_wish_to_stop_before_it_runs_is_not_lost() {
+    let server = Server::bind(&Config::solo()).unwrap();
+    server.handle().stop();
+    assert_eq!(server.run().unwrap().reason, StopReason::Asked);
+}
+
+#[test]
+fn the_seed_is_drawn_unless_it_is_given() {
+    let seed = || Server::bind(&Config::solo()).unwrap().seed();
+    assert_ne!(seed(), seed());
+    let config = Config { seed: Some(42), ..Config::solo() };
+    assert_eq!(Server::bind(&config).unwrap().seed(), 42);
+}
+
+#[test]
+fn an_address_that_cannot_be_had_is_named() {
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let addr = taken.local_addr().unwrap();
+    let config = Config { listen: vec!["127.0.0.1:0".parse().unwrap(), addr], ..Config::solo() };
+    assert_eq!(
+        Server::bind(&config).unwrap_err().to_string(),
+        format!("cannot listen on udp {addr}: Address already in use (os error 98)")
+    );
+}
+
+#[test]
+fn answers_to_those_who_are_gone_do_no_harm() {
+    let server = Server::bind(&Config::solo()).unwrap();
+    let addr = server.local_addrs()[0];
+    let stop = server.handle();
+    let thread = thread::spawn(|| server.run());
+    // Questions from sockets that do not wait for the answer: port unreachable.
+    for _ in 0..10 {
+        stranger(addr).send(&question()).unwrap();
+    }
+    info(&stranger(addr));
+    stop.stop();
+    let summary = thread.join().unwrap().unwrap();
+    assert_eq!(summary.counters.received, 11);
+    assert_eq!(summary.sent + summary.unsent, 11);
+}
+
+#[test]
+fn a_burst_is_read_to_its_end_without_waiting_for_the_tick() {
+    let mut config = Config::solo();
+    config.session.tick_rate = 1;
+    let server = Server::bind(&config).unwrap();
+    let socket = stranger(server.local_addrs()[0]);
+    // More than two turns read: one before the kernel has told of the datagrams, one because it
+    // did. Nothing more comes that would wake the loop.
+    for _ in 0..530 {
+        socket.send(b"noise").unwrap();
+    }
+    socket.send(&question()).unwrap();
+    let stop = server.handle();
+    let start = Instant::now();
+    let thread = thread::spawn(|| server.run());
+    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    socket.recv(&mut [0; 256]).unwrap();
+    let elapsed = start.elapsed();
+    assert!(elapsed < Duration::from_millis(500), "{elapsed:?}, the first tick comes after 1 s");
+    stop.stop();
+    let summary = thread.join().unwrap().unwrap();
+    assert_eq!(summary.counters.dropped(DropReason::Malformed), 530);
+}
