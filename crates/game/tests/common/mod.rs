@@ -1,5 +1,6 @@
 //! One server and several clients over a simulated network; time jumps from deadline to deadline.
 #![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::print_stdout, reason = "a failure shows the seed that repeats it")]
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -186,7 +187,7 @@ impl Site {
             seat.hear();
             let mut sent = 0;
             while let Some(len) = seat.client.poll_transmit(self.now, &mut buf) {
-                let _ = self.net.send(now, seat.up, len, buf[..len].to_vec());
+                self.net.send(now, seat.up, len, buf[..len].to_vec());
                 sent += 1;
                 assert!(sent < 100, "a client does not come to rest");
             }
@@ -200,7 +201,7 @@ impl Site {
             // Where a client was killed or moved away from, nobody listens.
             let seat = self.seats.iter().find(|seat| seat.peer == transmit.to && !seat.dead);
             if let Some(seat) = seat {
-                let _ = self.net.send(now, seat.down, transmit.len, bytes);
+                self.net.send(now, seat.down, transmit.len, bytes);
             }
         }
         while let Some(event) = self.server.poll_event() {
