@@ -296,16 +296,22 @@ impl Server {
             Some(entity) => entity,
             None => self.world.spawn_player(name.as_deref()),
         };
+        // The session that had this entity has ended without a word.
+        if let Some(before) = self.by_entity.insert(entity, session) {
+            self.forget(before);
+        }
         self.sessions.admit(now, session, entity_to_wire(entity));
+        let name = self.sessions.session(session).map_or("", |s| s.name()).to_owned();
+        // A guest whose name somebody else holds got another one.
+        self.world.rename_player(entity, &name);
         let slot = session.slot();
         if self.players.len() <= slot {
             self.players.resize_with(slot + 1, || None);
         }
         let (chunks, says) = (ChunkState::new(now), TokenBucket::new(SAY_RATE, SAY_BURST, now));
         self.players[slot] = Some(Player { session, entity, chunks, says });
-        self.by_entity.insert(entity, session);
         self.events.push_back(ServerEvent::Joined {
-            name: self.sessions.session(session).map_or("", |s| s.name()).to_owned(),
+            name,
             peer,
             entity: entity.0,
             client_type: client_type.0,
@@ -314,10 +320,14 @@ impl Server {
         });
     }
 
-    fn go(&mut self, session: SessionId, entity: EntityId) {
+    fn forget(&mut self, session: SessionId) {
         if self.player(session).is_some() {
             self.players[session.slot()] = None;
         }
+    }
+
+    fn go(&mut self, session: SessionId, entity: EntityId) {
+        self.forget(session);
         // Another session may have taken the entity over.
         if self.by_entity.get(&entity) == Some(&session) {
             self.by_entity.remove(&entity);

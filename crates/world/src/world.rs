@@ -144,6 +144,17 @@ impl World {
         id
     }
 
+    /// Gives a player another name. False when `id` is no player.
+    pub fn rename_player(&mut self, id: EntityId, name: &str) -> bool {
+        match self.entities.get_mut(id).map(|entity| &mut entity.body) {
+            Some(Body::Player(player)) => {
+                name.clone_into(&mut player.name);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Takes a player out of the world with all it carries. False when `id` is no player.
     pub fn remove_player(&mut self, id: EntityId) -> bool {
         if !self.players.remove(&id) {
