@@ -6,7 +6,6 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use super::header::{Header, PacketType};
 use super::ids::{ClientType, EntityId, Tick};
 use super::layout::{self, Layout};
-use super::tag;
 use crate::tlv::TlvBlock;
 use crate::{EmitError, ParseError};
 
@@ -85,9 +84,7 @@ impl<'a> DetailView<'a> {
     /// # Errors
     /// Another length, magic, version or type; metadata that is no TLV block (R24).
     pub fn parse(datagram: &'a [u8]) -> Result<Self, ParseError> {
-        let (raw, tail) = layout::head::<Raw>(datagram)?;
-        let meta = layout::counted::<Raw>(tail, raw.meta_len.get().into())?;
-        let meta = tag::block(Raw::NAME, HEAD, meta)?;
+        let (raw, meta) = layout::with_meta(datagram, |raw: &Raw| raw.meta_len)?;
         Ok(Self { raw, meta })
     }
 
@@ -118,6 +115,7 @@ impl core::fmt::Display for DetailView<'_> {
 mod tests {
     use super::*;
     use crate::ErrorKind;
+    use crate::caves::tag;
 
     #[test]
     fn bytes_stand_where_the_note_says() {

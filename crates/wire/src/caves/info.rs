@@ -6,7 +6,6 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use super::header::{Header, PacketType};
 use super::ids::{ClientType, Nonce, Tick};
 use super::layout::{self, Layout};
-use super::tag;
 use crate::tlv::TlvBlock;
 use crate::{EmitError, ErrorKind, ParseError};
 
@@ -169,18 +168,16 @@ impl<'a> InfoView<'a> {
     /// # Errors
     /// Another length, magic, version or type; more than 256 bytes; metadata that is no TLV block.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, ParseError> {
-        let (raw, tail) = layout::head::<Raw>(datagram)?;
-        let meta = layout::counted::<Raw>(tail, raw.meta_len.get().into())?;
-        if meta.len() > Info::MAX_META {
+        let (raw, meta) = layout::with_meta(datagram, |raw: &Raw| raw.meta_len)?;
+        if meta.as_bytes().len() > Info::MAX_META {
             return Err(ParseError {
                 packet: Raw::NAME,
                 kind: ErrorKind::Range,
                 offset: 22,
                 needed: Info::MAX_META,
-                got: meta.len(),
+                got: meta.as_bytes().len(),
             });
         }
-        let meta = tag::block(Raw::NAME, HEAD, meta)?;
         Ok(Self { raw, meta })
     }
 
@@ -226,6 +223,7 @@ impl core::fmt::Display for InfoView<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::caves::tag;
 
     #[test]
     fn bytes_stand_where_the_note_says() {

@@ -83,9 +83,7 @@ impl<'a> JoinView<'a> {
     /// # Errors
     /// Another length, magic, version or type; metadata that is no TLV block (R24).
     pub fn parse(datagram: &'a [u8]) -> Result<Self, ParseError> {
-        let (raw, tail) = layout::head::<Raw>(datagram)?;
-        let meta = layout::counted::<Raw>(tail, raw.meta_len.get().into())?;
-        let meta = tag::block(Raw::NAME, HEAD, meta)?;
+        let (raw, meta) = layout::with_meta(datagram, |raw: &Raw| raw.meta_len)?;
         Ok(Self { raw, meta })
     }
 

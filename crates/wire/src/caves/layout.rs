@@ -1,8 +1,11 @@
 //! What every layout's `parse` and `emit` share: length checks and one copy.
 
+use zerocopy::little_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::header::{self, PacketType};
+use super::tag;
+use crate::tlv::TlvBlock;
 use crate::{EmitError, ErrorKind, MAX_DATAGRAM, ParseError};
 
 /// A struct that is the table of the note: header first, no padding, any alignment.
@@ -41,6 +44,16 @@ pub(super) fn counted<L: Layout>(tail: &[u8], len: usize) -> Result<&[u8], Parse
         n if n > len => Err(too_long(L::NAME, needed, got)),
         _ => Ok(tail),
     }
+}
+
+/// Reads the fixed part and the TLV block behind it, whose length `len` finds in the fixed part.
+pub(super) fn with_meta<L: Layout>(
+    datagram: &[u8],
+    len: impl Fn(&L) -> U16,
+) -> Result<(&L, TlvBlock<'_>), ParseError> {
+    let (raw, tail) = head::<L>(datagram)?;
+    let meta = counted::<L>(tail, len(raw).get().into())?;
+    Ok((raw, tag::block(L::NAME, size_of::<L>(), meta)?))
 }
 
 /// UTF-8 behind a fixed part (R32). Forbidden characters are left in: the reader strips them.

@@ -96,9 +96,7 @@ impl<'a> WelcomeView<'a> {
     /// # Errors
     /// Another length, magic, version or type; a rate of 0; metadata that is no TLV block (R24).
     pub fn parse(datagram: &'a [u8]) -> Result<Self, ParseError> {
-        let (raw, tail) = layout::head::<Raw>(datagram)?;
-        let meta = layout::counted::<Raw>(tail, raw.meta_len.get().into())?;
-        let meta = tag::block(Raw::NAME, HEAD, meta)?;
+        let (raw, meta) = layout::with_meta(datagram, |raw: &Raw| raw.meta_len)?;
         if raw.tick_rate == 0 {
             return Err(ParseError {
                 packet: Raw::NAME,
