@@ -1,0 +1,260 @@
+//! The paths of x86-64.
+//!
+//! Packing, whatever the width: a multiply-add of bytes joins pairs (`t0 + 64 * t1`, 12 bits), one of
+//! words joins those (`+ 4096 *`, 24 bits), and a byte shuffle closes the gaps. Unpacking: a shuffle
+//! gives each group of three bytes a lane of its own, and shifts and masks spread its 24 bits.
+
+use core::arch::x86_64::*;
+
+use crate::{PACKED, Path, VALUES};
+
+cpufeatures::new!(has_ssse3, "ssse3", "sse4.1");
+cpufeatures::new!(has_avx2, "avx2");
+cpufeatures::new!(has_vbmi, "avx512f", "avx512bw", "avx512vbmi");
+
+pub(super) fn is_available(path: Path) -> bool {
+    match path {
+        Path::Ssse3 => has_ssse3::get(),
+        Path::Avx2 => has_avx2::get(),
+        Path::Vbmi => has_vbmi::get(),
+    }
+}
+
+pub(super) fn pack(path: Path, values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> bool {
+    if !is_available(path) {
+        return false;
+    }
+    match path {
+        // SAFETY: `is_available` has just found ssse3 and sse4.1, which are all that it enables.
+        Path::Ssse3 => unsafe { pack_ssse3(values, packed) },
+        // SAFETY: `is_available` has just found avx2, which is all that it enables.
+        Path::Avx2 => unsafe { pack_avx2(values, packed) },
+        // SAFETY: `is_available` has just found avx512f, avx512bw and avx512vbmi.
+        Path::Vbmi => unsafe { pack_vbmi(values, packed) },
+    }
+    true
+}
+
+pub(super) fn unpack(path: Path, packed: &[u8; PACKED], values: &mut [u8; VALUES]) -> Option<u8> {
+    if !is_available(path) {
+        return None;
+    }
+    Some(match path {
+        // SAFETY: `is_available` has just found ssse3 and sse4.1, which are all that it enables.
+        Path::Ssse3 => unsafe { unpack_ssse3(packed, values) },
+        // SAFETY: `is_available` has just found avx2, which is all that it enables.
+        Path::Avx2 => unsafe { unpack_avx2(packed, values) },
+        // SAFETY: `is_available` has just found avx512f, avx512bw and avx512vbmi.
+        Path::Vbmi => unsafe { unpack_vbmi(packed, values) },
+    })
+}
+
+fn load_128(bytes: &[u8; 16]) -> __m128i {
+    // SAFETY: the array has the 16 bytes that are read; `loadu` asks for no alignment, and sse2
+    // belongs to every x86-64.
+    unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
+}
+
+fn store_128(bytes: &mut [u8; 16], vector: __m128i) {
+    // SAFETY: the array has the 16 bytes that are written; `storeu` asks for no alignment, and sse2
+    // belongs to every x86-64.
+    unsafe { _mm_storeu_si128(bytes.as_mut_ptr().cast(), vector) }
+}
+
+#[target_feature(enable = "avx2")]
+fn load_256(bytes: &[u8; 32]) -> __m256i {
+    // SAFETY: the array has the 32 bytes that are read; `loadu` asks for no alignment.
+    unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+}
+
+#[target_feature(enable = "avx2")]
+fn store_256(bytes: &mut [u8; 32], vector: __m256i) {
+    // SAFETY: the array has the 32 bytes that are written; `storeu` asks for no alignment.
+    unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), vector) }
+}
+
+/// Closes the gaps of four 24-bit numbers in 32-bit lanes: twelve bytes, then nothing.
+const CLOSE: [u8; 16] = [0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0x80, 0x80, 0x80, 0x80];
+/// Opens them: each lane gets three bytes and a zero.
+const OPEN: [u8; 16] = [0, 1, 2, 0x80, 3, 4, 5, 0x80, 6, 7, 8, 0x80, 9, 10, 11, 0x80];
+
+#[target_feature(enable = "ssse3,sse4.1")]
+fn pack_ssse3(values: &[u8; VALUES], packed: &mut [u8; PACKED]) {
+    let (groups, _) = values.as_chunks::<16>();
+    let (outs, _) = packed.as_chunks_mut::<12>();
+    for (group, out) in groups.iter().zip(outs) {
+        let tiles = _mm_and_si128(load_128(group), _mm_set1_epi8(63));
+        let pairs = _mm_maddubs_epi16(tiles, _mm_set1_epi16(0x4001));
+        let fours = _mm_madd_epi16(pairs, _mm_set1_epi32(0x1000_0001));
+        let mut bytes = [0; 16];
+        store_128(&mut bytes, _mm_shuffle_epi8(fours, load_128(&CLOSE)));
+        out.copy_from_slice(&bytes[..12]);
+    }
+}
+
+#[target_feature(enable = "ssse3,sse4.1")]
+fn unpack_ssse3(packed: &[u8; PACKED], values: &mut [u8; VALUES]) -> u8 {
+    let (groups, _) = packed.as_chunks::<12>();
+    let (outs, _) = values.as_chunks_mut::<16>();
+    let mut most = _mm_setzero_si128();
+    for (group, out) in groups.iter().zip(outs) {
+        let mut bytes = [0; 16];
+        bytes[..12].copy_from_slice(group);
+        let fours = _mm_shuffle_epi8(load_128(&bytes), load_128(&OPEN));
+        let t0 = _mm_and_si128(fours, _mm_set1_epi32(0x3F));
+        let t1 = _mm_and_si128(_mm_slli_epi32::<2>(fours), _mm_set1_epi32(0x3F00));
+        let t2 = _mm_and_si128(_mm_slli_epi32::<4>(fours), _mm_set1_epi32(0x3F_0000));
+        let t3 = _mm_and_si128(_mm_slli_epi32::<6>(fours), _mm_set1_epi32(0x3F00_0000));
+        let tiles = _mm_or_si128(_mm_or_si128(t0, t1), _mm_or_si128(t2, t3));
+        most = _mm_max_epu8(most, tiles);
+        store_128(out, tiles);
+    }
+    largest(most)
+}
+
+/// The largest of sixteen bytes.
+fn largest(vector: __m128i) -> u8 {
+    let mut bytes = [0; 16];
+    store_128(&mut bytes, vector);
+    bytes.into_iter().fold(0, u8::max)
+}
+
+#[target_feature(enable = "avx2")]
+fn pack_avx2(values: &[u8; VALUES], packed: &mut [u8; PACKED]) {
+    let (groups, _) = values.as_chunks::<32>();
+    let close = _mm256_broadcastsi128_si256(load_128(&CLOSE));
+    // The twelve bytes of the upper half move up to those of the lower half.
+    let join = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7);
+    for (place, group) in groups.iter().enumerate() {
+        let tiles = _mm256_and_si256(load_256(group), _mm256_set1_epi8(63));
+        let pairs = _mm256_maddubs_epi16(tiles, _mm256_set1_epi16(0x4001));
+        let fours = _mm256_madd_epi16(pairs, _mm256_set1_epi32(0x1000_0001));
+        let bytes = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(fours, close), join);
+        let at = place * 24;
+        // A whole store of 32 bytes; what it writes too much, the next group writes over.
+        if let Some(room) = packed[at..].first_chunk_mut() {
+            store_256(room, bytes);
+        } else {
+            let mut last = [0; 32];
+            store_256(&mut last, bytes);
+            packed[at..at + 24].copy_from_slice(&last[..24]);
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+fn unpack_avx2(packed: &[u8; PACKED], values: &mut [u8; VALUES]) -> u8 {
+    let (outs, _) = values.as_chunks_mut::<32>();
+    let open = _mm256_broadcastsi128_si256(load_128(&OPEN));
+    // Twelve bytes for each half.
+    let part = _mm256_setr_epi32(0, 1, 2, 7, 3, 4, 5, 7);
+    let mut most = _mm256_setzero_si256();
+    for (place, out) in outs.iter_mut().enumerate() {
+        let at = place * 24;
+        let bytes = match packed[at..].first_chunk() {
+            Some(bytes) => load_256(bytes),
+            None => {
+                let mut last = [0; 32];
+                last[..24].copy_from_slice(&packed[at..at + 24]);
+                load_256(&last)
+            }
+        };
+        let fours = _mm256_shuffle_epi8(_mm256_permutevar8x32_epi32(bytes, part), open);
+        let t0 = _mm256_and_si256(fours, _mm256_set1_epi32(0x3F));
+        let t1 = _mm256_and_si256(_mm256_slli_epi32::<2>(fours), _mm256_set1_epi32(0x3F00));
+        let t2 = _mm256_and_si256(_mm256_slli_epi32::<4>(fours), _mm256_set1_epi32(0x3F_0000));
+        let t3 = _mm256_and_si256(_mm256_slli_epi32::<6>(fours), _mm256_set1_epi32(0x3F00_0000));
+        let tiles = _mm256_or_si256(_mm256_or_si256(t0, t1), _mm256_or_si256(t2, t3));
+        most = _mm256_max_epu8(most, tiles);
+        store_256(out, tiles);
+    }
+    largest(_mm_max_epu8(_mm256_castsi256_si128(most), _mm256_extracti128_si256::<1>(most)))
+}
+
+/// The bytes that a step of 64 values packs to.
+const STEP: usize = 48;
+/// The lanes of those bytes.
+const STEP_MASK: u64 = (1 << STEP) - 1;
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn pack_vbmi(values: &[u8; VALUES], packed: &mut [u8; PACKED]) {
+    let (groups, _) = values.as_chunks::<64>();
+    let (outs, _) = packed.as_chunks_mut::<STEP>();
+    let close = load_512(&CLOSE_512);
+    for (group, out) in groups.iter().zip(outs) {
+        let tiles = _mm512_and_si512(load_512(group), _mm512_set1_epi8(63));
+        let pairs = _mm512_maddubs_epi16(tiles, _mm512_set1_epi16(0x4001));
+        let fours = _mm512_madd_epi16(pairs, _mm512_set1_epi32(0x1000_0001));
+        store_step(out, _mm512_permutexvar_epi8(close, fours));
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn unpack_vbmi(packed: &[u8; PACKED], values: &mut [u8; VALUES]) -> u8 {
+    let (groups, _) = packed.as_chunks::<STEP>();
+    let (outs, _) = values.as_chunks_mut::<64>();
+    let open = load_512(&OPEN_512);
+    // Eight fields of six bits from each 64-bit lane.
+    let fields = _mm512_set1_epi64(0x2A24_1E18_120C_0600);
+    let mut most = _mm512_setzero_si512();
+    for (group, out) in groups.iter().zip(outs) {
+        let eights = _mm512_permutexvar_epi8(open, load_step(group));
+        let spread = _mm512_multishift_epi64_epi8(fields, eights);
+        let tiles = _mm512_and_si512(spread, _mm512_set1_epi8(63));
+        most = _mm512_max_epu8(most, tiles);
+        store_512(out, tiles);
+    }
+    let mut bytes = [0; 64];
+    store_512(&mut bytes, most);
+    bytes.into_iter().fold(0, u8::max)
+}
+
+/// [`CLOSE`] for sixteen lanes; the last sixteen bytes are not stored.
+const CLOSE_512: [u8; 64] = {
+    let mut order = [0; 64];
+    let mut i = 0;
+    while i < STEP {
+        order[i] = (i / 3 * 4 + i % 3) as u8;
+        i += 1;
+    }
+    order
+};
+
+/// Six bytes for each 64-bit lane; whatever fills its last two is not looked at.
+const OPEN_512: [u8; 64] = {
+    let mut order = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        if i % 8 < 6 {
+            order[i] = (i / 8 * 6 + i % 8) as u8;
+        }
+        i += 1;
+    }
+    order
+};
+
+#[target_feature(enable = "avx512f")]
+fn load_512(bytes: &[u8; 64]) -> __m512i {
+    // SAFETY: the array has the 64 bytes that are read; `loadu` asks for no alignment.
+    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+}
+
+#[target_feature(enable = "avx512f")]
+fn store_512(bytes: &mut [u8; 64], vector: __m512i) {
+    // SAFETY: the array has the 64 bytes that are written; `storeu` asks for no alignment.
+    unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), vector) }
+}
+
+#[target_feature(enable = "avx512f,avx512bw")]
+fn load_step(bytes: &[u8; STEP]) -> __m512i {
+    // SAFETY: the mask has a bit for each of the 48 bytes of the array and none beyond; lanes without
+    // a bit are not read. No alignment is asked for.
+    unsafe { _mm512_maskz_loadu_epi8(STEP_MASK, bytes.as_ptr().cast()) }
+}
+
+#[target_feature(enable = "avx512f,avx512bw")]
+fn store_step(bytes: &mut [u8; STEP], vector: __m512i) {
+    // SAFETY: the mask has a bit for each of the 48 bytes of the array and none beyond; lanes without
+    // a bit are not written. No alignment is asked for.
+    unsafe { _mm512_mask_storeu_epi8(bytes.as_mut_ptr().cast(), STEP_MASK, vector) }
+}
