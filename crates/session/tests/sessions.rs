@@ -149,6 +149,17 @@ fn a_leave_right_after_the_start_belongs_to_the_last_session() {
 }
 
 #[test]
+fn a_source_only_client_is_sent_no_leave_when_it_is_ended() {
+    let mut talk = with_bot(false);
+    talk.act(peer("192.0.2.1:1"), BOT, 1, STEP);
+    let id = talk.session();
+    talk.server.end(talk.now, id, LeaveReason::KICKED);
+    talk.wait(100);
+    assert_eq!(talk.server.len(), 0);
+    assert_eq!(talk.sent, [], "no type above 7");
+}
+
+#[test]
 fn a_registered_client_joins_from_anywhere_under_its_own_name_and_keeps_its_token() {
     let mut talk = with_bot(false);
     let outside = peer("198.51.100.1:1");

@@ -1,7 +1,9 @@
 //! How strangers become sessions: Join, recovery, registered tokens (R20, R30, R37, section 2).
 
 use caves_link::time::Instant;
-use caves_wire::caves::{ActionView, ClientType, Features, JoinView, RefuseReason, Token};
+use caves_wire::caves::{
+    ActionView, ClientType, Features, JoinView, LeaveReason, RefuseReason, Token,
+};
 use caves_wire::text;
 
 use super::actions::ActionGate;
@@ -323,14 +325,12 @@ impl Server {
 
     /// Ends a session whose entity goes on in another one.
     fn replace(&mut self, now: Instant, old: SessionId, from: Peer, says_so: bool) {
-        if let Some(session) = self.sessions.get(old) {
-            // A client at another address should know; the one here has just joined anew.
-            if says_so && session.peer != from {
-                let reason = caves_wire::caves::LeaveReason::REPLACED;
-                self.outbox.goodbye(now, session.peer, session.token, reason);
-            }
-            self.remove(now, old, None);
+        let moved = self.sessions.get(old).is_some_and(|session| session.peer != from);
+        // A client at another address should know; the one here has just joined anew.
+        if says_so && moved {
+            self.say_goodbye(now, old, LeaveReason::REPLACED);
         }
+        self.remove(now, old, None);
     }
 
     /// One address holds one session: another one that stands there ends (R20).
@@ -338,7 +338,7 @@ impl Server {
         if let Some(id) = self.by_peer.get(&from).copied()
             && Some(id) != but
         {
-            self.remove(now, id, Some(Left::Ended(caves_wire::caves::LeaveReason::REPLACED)));
+            self.remove(now, id, Some(Left::Ended(LeaveReason::REPLACED)));
         }
     }
 

@@ -565,9 +565,15 @@ impl Server {
 
     /// Ends a session and tells its client why.
     pub fn end(&mut self, now: Instant, id: SessionId, reason: LeaveReason) {
-        if let Some(session) = self.sessions.get(id) {
+        self.say_goodbye(now, id, reason);
+        self.remove(now, id, Some(Left::Ended(reason)));
+    }
+
+    /// Queues the Leaves of a session that is about to end. A source-only client knows no type
+    /// above 7 (R34): it finds out by silence.
+    pub(super) fn say_goodbye(&mut self, now: Instant, id: SessionId, reason: LeaveReason) {
+        if let Some(session) = self.sessions.get(id).filter(|session| !session.is_source_only()) {
             self.outbox.goodbye(now, session.peer, session.token, reason);
-            self.remove(now, id, Some(Left::Ended(reason)));
         }
     }
 
