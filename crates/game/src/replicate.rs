@@ -23,8 +23,6 @@ const SAME_CHUNK: Duration = Duration::from_millis(150);
 const CHUNK_BURST: u32 = 18;
 /// ChunkPackets a second (R12).
 const CHUNK_RATE: u32 = 20;
-/// Bare entries that fit into the packets of one tick: no update has more entities (R14).
-const MOST_ENTITIES: usize = MAX_PACKETS * 66;
 /// Bytes of entries in one EntityPacket.
 const ENTRY_ROOM: usize = MAX_DATAGRAM - 12;
 
@@ -143,7 +141,10 @@ pub(crate) struct Update {
     checksum: u32,
     /// Reused from player to player.
     seen: Vec<EntityId>,
+    /// Ascending by id.
     entries: Vec<Entry>,
+    /// The places of those that are sent.
+    order: Vec<usize>,
 }
 
 /// One entity's place in an update.
@@ -171,6 +172,7 @@ impl Update {
             checksum: 0,
             seen: Vec::new(),
             entries: Vec::new(),
+            order: Vec::new(),
         }
     }
 
@@ -184,7 +186,7 @@ impl Update {
     ) -> Result<(), EmitError> {
         self.choose(world, viewer, session)?;
         let mut checksum = Fnv32::new();
-        let mut entries = self.entries.iter().peekable();
+        let mut entries = self.order.iter().map(|place| &self.entries[*place]).peekable();
         self.count = 0;
         loop {
             let packet = &mut self.packets[self.count];
@@ -230,21 +232,35 @@ impl Update {
             let rank = if own { 0 } else { 1 + center.distance(entity.pos) };
             self.entries.push(Entry { id: *id, rank, meta, meta_len });
         }
-        if packets_needed(&self.entries) > MAX_PACKETS {
-            self.entries.sort_by_key(|entry| (entry.rank, entry.id));
-            self.entries.truncate(MOST_ENTITIES);
-            // Fewer of them never need more packets, so the most that fit are found by halving.
-            let (mut fit, mut over) = (0, self.entries.len() + 1);
-            while over - fit > 1 {
-                let middle = fit + (over - fit) / 2;
-                let mut some = self.entries[..middle].to_vec();
-                some.sort_by_key(|entry| entry.id);
-                if packets_needed(&some) <= MAX_PACKETS { fit = middle } else { over = middle }
-            }
-            self.entries.truncate(fit);
-            self.entries.sort_by_key(|entry| entry.id);
+        self.order.clear();
+        self.order.extend(0..self.entries.len());
+        if packets_needed(&self.entries, &self.order) > MAX_PACKETS {
+            self.drop_farthest();
         }
         Ok(())
+    }
+
+    /// Leaves the farthest out until the others fit.
+    fn drop_farthest(&mut self) {
+        let entries = &self.entries;
+        self.order.sort_unstable_by_key(|place| (entries[*place].rank, entries[*place].id));
+        let mut room = MAX_PACKETS * ENTRY_ROOM;
+        let fit = self.order.iter().take_while(|place| {
+            let len = entries[**place].len();
+            let fits = len <= room;
+            room = room.saturating_sub(len);
+            fits
+        });
+        let most = fit.count();
+        self.order.truncate(most);
+        // What does not fill a packet to its end costs a few more places, one or two a packet. The
+        // entries stand by id, so their places do too.
+        let mut nearest = self.order.clone();
+        self.order.sort_unstable();
+        while packets_needed(entries, &self.order) > MAX_PACKETS {
+            let farthest = nearest.pop();
+            self.order.retain(|place| Some(*place) != farthest);
+        }
     }
 
     /// FNV-1a over the entry bytes of all packets (R13).
@@ -263,10 +279,10 @@ impl Update {
     }
 }
 
-/// How many packets entries in this order take.
-fn packets_needed(entries: &[Entry]) -> usize {
+/// How many packets the entries at these places take, in this order.
+fn packets_needed(entries: &[Entry], places: &[usize]) -> usize {
     let (mut packets, mut room) = (1, ENTRY_ROOM);
-    for entry in entries {
+    for entry in places.iter().map(|place| &entries[*place]) {
         if entry.len() > room {
             packets += 1;
             room = ENTRY_ROOM;

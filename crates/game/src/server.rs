@@ -132,6 +132,8 @@ pub struct Server {
     questions: VecDeque<(SessionId, EntityId)>,
     events: VecDeque<ServerEvent>,
     happened: Vec<Event>,
+    /// The slots of those in the caves, in the order of this tick; reused.
+    order: Vec<usize>,
 }
 
 impl Server {
@@ -164,6 +166,7 @@ impl Server {
             questions: VecDeque::new(),
             events: VecDeque::new(),
             happened: Vec::new(),
+            order: Vec::new(),
         }
     }
 
@@ -338,19 +341,30 @@ impl Server {
     fn run_tick(&mut self, now: Instant) {
         self.tick = self.tick.next();
         self.sessions.set_tick(self.tick);
+        self.rotate_order();
         self.execute_actions(now);
         self.world.step();
         self.tell_what_happened();
         self.stream = Stream::default();
-        self.stream.waiting.extend(self.players.iter().flatten().map(|player| player.session));
+        let in_order = self.order.iter().filter_map(|slot| self.players[*slot].as_ref());
+        self.stream.waiting.extend(in_order.map(|player| player.session));
+    }
+
+    /// Another player is the first in each tick: to act (R19), and to be sent what happened.
+    fn rotate_order(&mut self) {
+        self.order.clear();
+        let taken = self.players.iter().enumerate().filter(|(_, player)| player.is_some());
+        self.order.extend(taken.map(|(slot, _)| slot));
+        if !self.order.is_empty() {
+            let first = self.tick.get() as usize % self.order.len();
+            self.order.rotate_left(first);
+        }
     }
 
     /// One action a session, in an order that rotates each tick (R19).
     fn execute_actions(&mut self, now: Instant) {
-        let slots = self.players.len();
-        let first = if slots == 0 { 0 } else { self.tick.get() as usize % slots };
-        for slot in (first..slots).chain(0..first) {
-            let Some(player) = &mut self.players[slot] else { continue };
+        for slot in &self.order {
+            let Some(player) = &mut self.players[*slot] else { continue };
             let Some((_, action)) = self.sessions.next_action(player.session) else { continue };
             let asked = cleaned(now, action, &mut player.says);
             // An action without effect counts as executed (R19).

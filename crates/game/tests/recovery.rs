@@ -4,11 +4,16 @@ mod common;
 
 use std::time::Duration;
 
-use caves_game::ServerEvent;
 use caves_game::client::ClientEvent;
+use caves_game::{ServerConfig, ServerEvent};
 use caves_netsim::{Chance, LinkConfig};
-use caves_session::caves::{ClientEnd, ClientStatus, Left};
-use caves_wire::caves::{ChunkEntry, EntityId, LeaveReason, RefuseReason, State, Tick};
+use caves_session::caves::{
+    ClientConfig, ClientEnd, ClientEntry, ClientStatus, Left, ServerConfig as SessionConfig,
+};
+use caves_wire::caves::{
+    ChunkEntry, ClientType, EntityBuilder, EntityId, LeaveReason, RefuseReason, State, Tick, Token,
+};
+use caves_wire::fnv::Fnv32;
 use caves_world::{Command, Direction};
 use common::{Site, address};
 
@@ -116,7 +121,7 @@ fn a_server_that_says_goodbye_is_come_back_to_and_one_that_kicks_is_not() {
     let mut leave = [0; 15];
     let token = site.seats[ada].client.session().token().unwrap();
     caves_wire::caves::Leave {
-        client_type: caves_wire::caves::ClientType(0),
+        client_type: ClientType(0),
         token,
         reason: LeaveReason::KICKED,
     }
@@ -233,4 +238,123 @@ fn garbage_on_the_path_ends_nothing() {
     site.run(20_000);
     assert_eq!(site.server.players(), 1);
     assert!(matches!(site.status(ada), ClientStatus::Playing { .. }));
+}
+
+/// A registered client inside its `from`, which joined.
+fn registered(seed: u64) -> (Site, usize, ClientConfig) {
+    let token = Token(0x1234_5678_9ABC);
+    let entry = ClientEntry {
+        client_type: ClientType(0),
+        name: Some("Robo".into()),
+        allow: true,
+        token: Some(token),
+        from: vec!["192.0.2.0/24".parse().unwrap()],
+        tags: false,
+    };
+    let session = SessionConfig { clients: vec![entry], ..SessionConfig::default() };
+    let mut site = Site::with(seed, ServerConfig { session, seed });
+    let config = ClientConfig { token: Some(token), ..ClientConfig::default() };
+    let robo = site.join_as(config.clone(), GOOD);
+    site.until(3000, |site| site.is_playable(robo)).expect("playable");
+    site.seats[robo].events.clear();
+    (site, robo, config)
+}
+
+fn walks(site: &mut Site, seat: usize) -> bool {
+    let before = site.true_pos(seat);
+    for way in [Direction::West, Direction::North, Direction::East] {
+        site.act(seat, Command::Move(way));
+        site.run(400);
+    }
+    site.true_pos(seat) != before
+}
+
+#[test]
+fn a_registered_client_whose_process_restarts_can_act_at_once() {
+    for seed in 30..42 {
+        let (mut site, robo, config) = registered(seed);
+        assert!(walks(&mut site, robo), "seed {seed}");
+        let me = site.seats[robo].client.mirror().me().unwrap().id;
+        site.seats[robo].dead = true;
+        site.run(500);
+        let again = site.join_as(config, GOOD);
+        site.seats[again].peer = address(1, 5001);
+        site.until(15_000, |site| site.is_playable(again)).expect("back");
+        assert_eq!(site.seats[again].client.mirror().me().unwrap().id, me, "its own figure");
+        assert!(walks(&mut site, again), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_registered_client_survives_a_server_that_restarts_in_no_time() {
+    for seed in 50..60 {
+        let (mut site, robo, _) = registered(seed);
+        site.act(robo, Command::Say("before".into()));
+        site.run(500);
+        site.act(robo, Command::Move(Direction::West));
+        site.restart_server(30);
+        site.act(robo, Command::Move(Direction::East));
+        site.until(20_000, |site| joined(site, robo) == [false] && site.is_playable(robo))
+            .expect("joined anew");
+        site.run(500);
+        assert!(walks(&mut site, robo), "seed {seed}");
+        site.act(robo, Command::Say("after".into()));
+        site.run(1000);
+        assert!(site.seats[robo].texts().contains(&"after"), "events count from anew");
+    }
+}
+
+#[test]
+fn a_guest_whose_name_another_guest_has_by_now_comes_back_under_a_new_one() {
+    let mut site = Site::new(70);
+    let guest = site.join_as(ClientConfig::default(), GOOD);
+    site.until(3000, |site| site.is_playable(guest)).expect("playable");
+    site.seats[guest].events.clear();
+    site.set_link(guest, CUT);
+    site.restart_server(100);
+    let other = site.join_as(ClientConfig::default(), GOOD);
+    site.until(3000, |site| site.is_playable(other)).expect("playable");
+    site.set_link(guest, GOOD);
+    site.until(15_000, |site| joined(site, guest) == [false] && site.is_playable(guest))
+        .expect("back");
+}
+
+#[test]
+fn forged_entities_of_the_future_do_not_freeze_the_view() {
+    let (mut site, ada) = playing(23);
+    let newest = site.seats[ada].client.tick().unwrap();
+    for ahead in 590..594 {
+        let mut buf = [0; 1200];
+        let tick = newest.advance(ahead);
+        let builder = EntityBuilder::new(&mut buf, tick, Fnv32::new()).unwrap();
+        let (len, _) = builder.finish(false);
+        site.seats[ada].client.handle_datagram(site.now, &buf[..len]);
+    }
+    site.run(1000);
+    let shown = site.seats[ada].client.session().updated_tick().unwrap();
+    assert!(shown.distance_from(newest) >= 9, "{shown} after {newest}");
+}
+
+#[test]
+fn a_text_that_does_not_fit_is_refused_and_blocks_nothing() {
+    let (mut site, ada) = playing(24);
+    assert!(!site.act(ada, Command::Say(String::new())));
+    assert!(!site.act(ada, Command::Say("x".repeat(201))));
+    assert!(site.act(ada, Command::Say("x".repeat(200))));
+    site.run(500);
+    assert!(walks(&mut site, ada));
+}
+
+#[test]
+fn a_lost_update_is_asked_for_by_few_words() {
+    let (mut site, ada) = playing(25);
+    // States come, entities do not: the worst for a client that asks.
+    let received = site.server.counters().received;
+    let down = site.seats[ada].down;
+    site.net.set_config(down, LinkConfig { mtu: Some(75), ..GOOD });
+    site.act(ada, Command::Move(Direction::West));
+    site.run(10_000);
+    let asked = site.server.counters().received - received;
+    // A question every 200 to 300 ms, a ping a second, a step repeated now and then.
+    assert!(asked <= 10 * (5 + 5 + 1) + 10, "{asked} datagrams in 10 s");
 }

@@ -135,6 +135,12 @@ impl<T> EventSender<T> {
         if self.may_launch() { Some(now) } else { self.flight.deadline() }
     }
 
+    /// What is under way is due now, and its age counts anew: the receiver is heard again after a
+    /// silence.
+    pub fn renew(&mut self, now: Instant) {
+        self.flight.renew(now);
+    }
+
     /// Events that were dropped because the waiting queue was full.
     pub const fn dropped(&self) -> u64 {
         self.dropped

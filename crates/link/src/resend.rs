@@ -136,6 +136,16 @@ impl<T, const BITS: u32> ResendQueue<T, BITS> {
         Some(now.saturating_since(first))
     }
 
+    /// Everything is as if it had just been pushed: due now, its age counted anew. For a peer that
+    /// is heard again after a silence, in which nothing could have been acknowledged.
+    pub fn renew(&mut self, now: Instant) {
+        for entry in &mut self.entries {
+            entry.sent = 0;
+            entry.first_sent = None;
+            entry.next = now;
+        }
+    }
+
     /// Entries in the queue.
     pub fn len(&self) -> usize {
         self.entries.len()
@@ -396,5 +406,20 @@ mod tests {
                 prop_assert_eq!(queue.deadline(), deadline);
             }
         }
+    }
+
+    #[test]
+    fn renewed_entries_are_due_at_once_and_young_again() {
+        let policy = RetryPolicy::doubling(Duration::from_millis(100), Duration::from_secs(2));
+        let mut queue = ResendQueue::<_, 16>::new(4, policy);
+        queue.push(Seq::new(1), 'a', Instant::ZERO).unwrap();
+        assert!(queue.poll(Instant::ZERO, 0).is_some());
+        assert!(queue.poll(Instant::from_millis(100), 0).is_some());
+        let now = Instant::from_millis(200);
+        assert!(queue.poll(now, 0).is_none(), "the wait has doubled");
+        queue.renew(now);
+        assert_eq!(queue.oldest_age(now), None);
+        assert!(queue.poll(now, 0).is_some());
+        assert_eq!(queue.deadline(), Some(Instant::from_millis(300)));
     }
 }

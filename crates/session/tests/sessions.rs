@@ -160,15 +160,32 @@ fn a_source_only_client_is_sent_no_leave_when_it_is_ended() {
 }
 
 #[test]
-fn a_registered_client_joins_from_anywhere_under_its_own_name_and_keeps_its_token() {
+fn a_registered_client_joins_from_anywhere_under_its_own_name() {
     let mut talk = with_bot(false);
     let outside = peer("198.51.100.1:1");
     let answer = talk.join(outside, 1, Wish { token: Some(BOT), ..named("Somebody") });
-    assert_eq!(answer.token(), BOT);
+    let token = answer.token();
+    assert_ne!(token, BOT, "the registered token is not sent around in clear");
     assert_eq!(talk.server.session(talk.session()).unwrap().name(), "Robo");
-    assert_eq!(talk.act(outside, BOT, 1, STEP), None);
+    assert_eq!(talk.act(outside, token, 1, STEP), None);
+    let again = talk.join(outside, 2, Wish { token: Some(BOT), ..named("Somebody") });
+    assert_eq!(again, answer, "its registered token resumes the living session");
+    assert_eq!(talk.act(peer("192.0.2.1:1"), BOT, 1, STEP), Some(DropReason::Token));
     let other = talk.join(peer("198.51.100.2:1"), 1, named("robo"));
     assert_eq!(other, Answer::Refused(RefuseReason::BAD_NAME), "its name is reserved");
+}
+
+#[test]
+fn late_actions_after_a_leave_start_no_ghost() {
+    let mut talk = with_bot(false);
+    let from = peer("192.0.2.1:1");
+    talk.act(from, BOT, 1, STEP);
+    talk.wait(1000);
+    talk.leave(from, BOT);
+    talk.wait(999);
+    assert_eq!(talk.act(from, BOT, 2, STEP), Some(DropReason::Token));
+    talk.wait(1);
+    assert_eq!(talk.act(from, BOT, 1, STEP), None, "but a new start is one");
 }
 
 #[test]
@@ -246,6 +263,22 @@ fn events_unread_for_ten_seconds_end_the_session() {
     assert_eq!(talk.server.len(), 0);
     let leave = talk.sent.iter().find(|(_, bytes)| bytes[3] == 13).unwrap();
     assert_eq!(leave.1[14], LeaveReason::EVENTS_UNREAD.0);
+}
+
+#[test]
+fn a_cut_that_heals_does_not_end_a_session_by_unread_events() {
+    let mut talk = talk();
+    let from = peer("192.0.2.1:5");
+    let token = talk.join(from, 7, named("Ada")).token();
+    let id = talk.session();
+    talk.server.send_event(id, EventKind::CHAT, EntityId(0), "hello");
+    // The client neither hears nor is heard for 8 s.
+    talk.wait(8000);
+    talk.sent.clear();
+    talk.act(from, token, 1, Action::NoOp);
+    assert_eq!(events_in(&talk), [(0, "hello".to_owned())], "sent anew at once");
+    talk.wait(3000);
+    assert_eq!(talk.server.len(), 1);
 }
 
 #[test]

@@ -288,8 +288,8 @@ def make_action():
     good = case("A no-op", 0)
     case("The lowest numbers, no chunk held", 0, token=1, sequence=0, cache=NONE_HELD)
     case("The highest numbers", 0, token=U64, sequence=U32, cache=FULL, client_type=U16)
-    case("A registered bot of client type 258", 2, client_type=258)
-    case("A token whose halves differ", 1, token=0x0000000100000002)
+    case("A registered bot of client type 258", 9, client_type=258)
+    case("A token whose halves differ", 9, token=0x0000000100000002)
     case("Nine times the same chunk in the cache list", 0, cache=[(5, -5, n) for n in range(9)])
     for number in (1, 2, 3, 4):
         case(f"Action {number}: a step {names[number]}", number, extra={"direction": number})
@@ -1008,7 +1008,8 @@ def make_tlv():
     long("One long value of 253 bytes is two fields", 0x05, b"s" * 253)
     long("One long value of 504 bytes is two fields", 0x07, b"d" * 504)
     long("One long value of 1000 bytes is four fields", 0x07, bytes(n % 251 for n in range(1000)))
-    long("An inventory of 300 bytes is cut between its entries", 0x06, bytes(range(250)) + b"\1" * 50)
+    long("An inventory of 300 bytes is cut between its entries", 0x06,
+         bytes(range(250)) + b"\1" * 50)
     long("A message of the day of 512 bytes", 0x23, b"m" * 512)
     long("A Noise message of 207 bytes", 0x30, bytes(range(207)))
     long("A Noise message of 300 bytes", 0x31, b"\x5a" * 300)
@@ -1041,7 +1042,8 @@ def make_fnv():
                        ("All bytes in order", bytes(range(256))), ("1188 zero bytes", bytes(1188))):
         f.ok(name, data, {"fnv": fnv(data)})
 
-    crowd = [(PLAIN | {"id": n, "pos_x": n}, INLINE[3:4] if n % 3 == 0 else []) for n in range(1, 8)]
+    crowd = [(PLAIN | {"id": n, "pos_x": n}, INLINE[3:4] if n % 3 == 0 else [])
+             for n in range(1, 8)]
     entries = b"".join(entity_bytes(e, block(fields)) for e, fields in crowd)
 
     def tick(name, packets):

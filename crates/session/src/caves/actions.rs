@@ -39,8 +39,18 @@ pub enum Offer {
 pub struct ActionGate {
     executed: Option<(Sequence, u32)>,
     waiting: [Option<(Sequence, OwnedAction)>; WAITING],
-    restartable: bool,
+    restarts: Restarts,
     late: Option<Late>,
+}
+
+/// Whether older actions can show a restarted client (R29).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Restarts {
+    Always,
+    /// Until the next action is executed: after a Join with the token of a living session, which
+    /// may have come from a new process.
+    Once,
+    Never,
 }
 
 /// Older actions that came since the last newer one.
@@ -58,7 +68,15 @@ impl ActionGate {
     /// other way to say that it was restarted, and one that joins says so by its Join. For the
     /// latter, late duplicates of a slow network must not open the way for an action twice.
     pub const fn new(restartable: bool) -> Self {
-        Self { executed: None, waiting: [None, None], restartable, late: None }
+        let restarts = if restartable { Restarts::Always } else { Restarts::Never };
+        Self { executed: None, waiting: [None, None], restarts, late: None }
+    }
+
+    /// The session was joined (again): its client numbers on, or it is a new process that does not
+    /// know where the old one was.
+    pub(super) const fn joined_again(&mut self) {
+        self.restarts = Restarts::Once;
+        self.late = None;
     }
 
     /// The last executed sequence and the bits of those before it: bit i tells of
@@ -120,10 +138,15 @@ impl ActionGate {
             }
         };
         self.executed = Some((sequence, bits));
+        if self.restarts == Restarts::Once {
+            self.restarts = Restarts::Never;
+        }
     }
 
     fn shows_restart(&mut self, now: Instant, sequence: Sequence) -> bool {
-        if !self.restartable {
+        // The last executed one again is a repetition, whatever came before it.
+        let repeats = self.executed.is_some_and(|(last, _)| last == sequence);
+        if self.restarts == Restarts::Never || repeats {
             return false;
         }
         let late = match self.late {
@@ -250,6 +273,30 @@ mod tests {
         assert_eq!(at(1500, 2), Offer::Old);
         assert_eq!(at(1600, 5001), Offer::Kept);
         assert_eq!(at(2100, 3), Offer::Old);
+    }
+
+    #[test]
+    fn a_repetition_of_the_last_action_is_never_taken_for_a_restart() {
+        let mut gate = ActionGate::new(true);
+        offer(&mut gate, 5000);
+        take(&mut gate);
+        for (ms, number) in [(0, 4998), (10, 4999), (300, 5000), (1100, 5000)] {
+            assert_eq!(gate.offer(Instant::from_millis(ms), seq(number), EAST), Offer::Old);
+        }
+    }
+
+    #[test]
+    fn a_new_process_that_joined_with_the_token_is_heard_after_a_second() {
+        let mut gate = ActionGate::new(false);
+        offer(&mut gate, 5000);
+        take(&mut gate);
+        gate.joined_again();
+        let mut at = |ms, number| gate.offer(Instant::from_millis(ms), seq(number), EAST);
+        assert_eq!([at(0, 7), at(500, 8)], [Offer::Old; 2]);
+        assert_eq!(at(1000, 9), Offer::Kept);
+        take(&mut gate);
+        let mut at = |ms, number| gate.offer(Instant::from_millis(ms), seq(number), EAST);
+        assert_eq!([at(2000, 1), at(2500, 2), at(3000, 3)], [Offer::Old; 3], "once");
     }
 
     #[test]

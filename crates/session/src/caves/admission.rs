@@ -1,5 +1,7 @@
 //! How strangers become sessions: Join, recovery, registered tokens (R20, R30, R37, section 2).
 
+use std::time::Duration;
+
 use caves_link::time::Instant;
 use caves_wire::caves::{
     ActionView, ClientType, Features, JoinView, LeaveReason, RefuseReason, Token,
@@ -20,6 +22,9 @@ use crate::{DropReason, Peer};
 /// What this server can grant.
 const SUPPORTED: Features = Features::BURST.union(Features::EVENTS);
 
+/// Actions that come this late after a Leave belong to the session that left.
+const LEAVE_ECHO: Duration = Duration::from_secs(1);
+
 /// What becomes of a Join from an address that has proven itself.
 enum Verdict {
     /// Its token opens a living session: that one goes on, here.
@@ -35,9 +40,8 @@ struct Admission {
     client_type: ClientType,
     /// `None` for a guest.
     name: Option<String>,
-    /// The client's registered token, if it has one: it stays the session's token, so that a
-    /// restarted server knows the client by it.
-    token: Option<Token>,
+    /// The client's registered token, if it has one.
+    account: Option<Token>,
     /// The session whose entity it takes over.
     takes_over: Option<SessionId>,
 }
@@ -94,7 +98,8 @@ impl Server {
     }
 
     fn judge(&self, now: Instant, from: Peer, join: &JoinView<'_>) -> Verdict {
-        if let Some(id) = join.token().and_then(|token| self.by_token.get(&token)).copied()
+        let live = |token| self.by_token.get(&token).or_else(|| self.by_account.get(&token));
+        if let Some(id) = join.token().and_then(live).copied()
             && let Some(session) = self.sessions.get(id)
         {
             let here = session.peer == from || session.silence(now) >= MOVE_SILENCE;
@@ -152,7 +157,7 @@ impl Server {
             None => None,
         };
         self.room(from, takes_over)?;
-        Ok(Admission { client_type, name, token: registered, takes_over })
+        Ok(Admission { client_type, name, account: registered, takes_over })
     }
 
     /// Whether a name can be had, and from whom it is taken over.
@@ -213,6 +218,8 @@ impl Server {
         let old = session.peer;
         session.peer = from;
         session.heard = now;
+        session.gate.joined_again();
+        session.events.renew(now);
         let record = JoinRecord::new(join.nonce(), bytes, now);
         match session.join.replace(record) {
             // The old attempt's Join must not open anything when it comes late.
@@ -250,11 +257,12 @@ impl Server {
             && token.0 != 0
             && holds(&entry.from, from.ip())
             && !self.by_peer.contains_key(&from)
+            && !self.has_just_left(now, from, token)
             && join::banned_address(&self.config.bans, from.ip()).is_none();
         if !allowed {
             return None;
         }
-        let takes_over = self.by_token.get(&token).copied();
+        let takes_over = self.by_account.get(&token).copied();
         if let Some(session) = takes_over.and_then(|id| self.sessions.get(id))
             && !(session.is_source_only() && session.silence(now) >= MOVE_SILENCE)
         {
@@ -262,13 +270,21 @@ impl Server {
             return None;
         }
         self.room(from, takes_over).ok()?;
-        let (client_type, name) = (entry.client_type, entry.name.clone());
+        // Read in the first packet (R3).
+        let (client_type, name) = (action.client_type(), entry.name.clone());
         if let Some(name) = &name {
             join::banned_name(&self.config.bans, &fold_name(name)).is_none().then_some(())?;
         }
-        let admission = Admission { client_type, name, token: Some(token), takes_over };
+        let admission = Admission { client_type, name, account: Some(token), takes_over };
         self.begin(now, from, admission, None);
         self.by_token.get(&token).copied()
+    }
+
+    /// Late Actions of a session that has left must not start another one, which nobody would end
+    /// but silence.
+    fn has_just_left(&self, now: Instant, from: Peer, token: Token) -> bool {
+        let left = self.left.get(&token);
+        left.is_some_and(|(peer, at)| *peer == from && now.saturating_since(*at) < LEAVE_ECHO)
     }
 
     /// Starts a session; those whose place it takes end.
@@ -279,14 +295,20 @@ impl Server {
         admission: Admission,
         join: Option<(&[u8], JoinView<'_>)>,
     ) {
-        let Admission { client_type, name, token, takes_over } = admission;
+        let Admission { client_type, name, account, takes_over } = admission;
         let entity = takes_over.and_then(|id| self.sessions.get(id)).map(|old| old.entity);
         if let Some(old) = takes_over {
             self.replace(now, old, from, join.is_some());
         }
         self.clear_address(now, from, None);
-        let token = token.unwrap_or_else(|| self.new_token());
+        // Only a source-only session is known by the registered token itself. One that joins gets a
+        // token of its own, which dies with the server: the client finds out, and joins again.
+        let token = match account.filter(|_| join.is_none()) {
+            Some(account) => account,
+            None => self.new_token(),
+        };
         let mut session = Session::new(now, token, from, client_type);
+        session.account = account;
         session.silence_check = now + self.config.timeout;
         let source_only = join.is_none();
         match join {
@@ -309,6 +331,9 @@ impl Server {
         let Some(id) = self.sessions.insert(session) else { return };
         self.by_token.insert(token, id);
         self.by_peer.insert(from, id);
+        if let Some(account) = account {
+            self.by_account.insert(account, id);
+        }
         if !folded.is_empty() {
             self.by_name.insert(folded, id);
         }

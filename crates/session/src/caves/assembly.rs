@@ -92,10 +92,17 @@ impl Assembly {
             return false;
         };
         open.packets.insert(place, (first, packet.entry_bytes().to_vec()));
-        match open.checksum {
-            Some(checksum) if open.sum() == checksum => self.complete(tick, tick, checksum),
-            _ => false,
+        let (own, sum) = (open.checksum, open.sum());
+        if own.is_some_and(|own| own != sum) {
+            return false;
         }
+        // Its own state says so, or, that one lost, the newest later one with the same entities.
+        let states = self.open.iter().filter(|open| open.checksum == Some(sum));
+        let at = states
+            .map(|open| open.tick)
+            .filter(|at| *at == tick || at.is_newer_than(tick))
+            .reduce(|a, b| if b.is_newer_than(a) { b } else { a });
+        at.is_some_and(|at| self.complete(tick, at, sum))
     }
 
     /// The tick of the last complete update.
@@ -242,6 +249,15 @@ mod tests {
         assert!(assembly.state(Tick::new(8), checksum(&[&part])));
         assert_eq!(assembly.tick(), Some(Tick::new(8)));
         assert_eq!(ids(&assembly), [1, 5]);
+    }
+
+    #[test]
+    fn entities_that_come_after_a_later_state_complete_it() {
+        let mut assembly = Assembly::new();
+        let part = packet(7, &[1, 5], 3);
+        assert!(!assembly.state(Tick::new(8), checksum(&[&part])));
+        assert!(give(&mut assembly, &part));
+        assert_eq!(assembly.tick(), Some(Tick::new(8)));
     }
 
     #[test]

@@ -37,7 +37,7 @@ const SHUT_DOWN: RetryPolicy = RetryPolicy {
 pub struct ClientConfig {
     /// Which kind of client it is.
     pub client_type: ClientType,
-    /// The player's name, 1 to 32 bytes; a guest has none.
+    /// The player's name, 1 to 32 bytes (a longer one is cut); a guest has none.
     pub name: Option<String>,
     /// A registered token.
     pub token: Option<Token>,
@@ -176,6 +176,9 @@ pub enum PushError {
     /// Earlier input still waits (R36).
     #[error("earlier input still waits")]
     Full,
+    /// A text that is empty or longer than 200 bytes (section 4).
+    #[error("a text has 1 to 200 bytes")]
+    Text,
 }
 
 /// One client: joins, plays, recovers, leaves.
@@ -212,7 +215,10 @@ impl std::fmt::Debug for Client {
 
 impl Client {
     /// A client that begins to join at once.
-    pub fn new(config: ClientConfig, random: Box<dyn Random + Send>, now: Instant) -> Self {
+    pub fn new(mut config: ClientConfig, random: Box<dyn Random + Send>, now: Instant) -> Self {
+        if let Some(name) = &mut config.name {
+            name.truncate(text::cut(name, tag::MAX_NAME).len());
+        }
         let mut client = Self {
             config,
             random,
@@ -254,13 +260,17 @@ impl Client {
                 let random = self.random.next_u64() as u32;
                 let play = self.play.as_mut().ok_or(DropReason::Unasked)?;
                 play.on_state(now, random, state, &mut self.events)?;
-                // A Join under way goes on: the server may have begun another session for it.
-                self.attempt = self.attempt.take().filter(Attempt::has_joined);
+                // The server is there after all. A Join under way goes on: the server may have begun
+                // another session for it.
+                if !play.is_unheard(now) {
+                    self.attempt = self.attempt.take().filter(Attempt::has_joined);
+                }
                 return Ok(ClientReceived::State(state));
             }
             packet => {
+                let random = self.random.next_u64() as u32;
                 let play = self.play.as_mut().ok_or(DropReason::Unasked)?;
-                return play.on_packet(now, packet, &mut self.events);
+                return play.on_packet(now, random, packet, &mut self.events);
             }
         }
         Ok(ClientReceived::Handled)
@@ -283,7 +293,8 @@ impl Client {
             client_type: self.config.client_type,
             name: self.config.name.clone().or_else(|| play?.name.clone()),
             features: self.config.features,
-            token: play.map(|play| play.token).or(self.config.token),
+            // A registered token opens its living session, and a new one when that is dead.
+            token: self.config.token.or_else(|| play.map(|play| play.token)),
         }
     }
 
@@ -298,7 +309,7 @@ impl Client {
         self.attempt = None;
         self.wait.clear();
         self.waits = 0;
-        let same = self.play.as_ref().is_some_and(|play| play.token == view.token());
+        let same = self.play.as_ref().is_some_and(|play| play.is_resumed_by(view));
         let resumed = match &mut self.play {
             Some(play) if same => {
                 play.resume(now, view);
@@ -337,6 +348,12 @@ impl Client {
             let random = self.random.next_u64() as u32;
             self.wait.set(now + RETRY.wait(0, random));
         } else if reason.may_retry() {
+            // A guest's name may be another guest's by now; the server has names enough.
+            if reason == RefuseReason::NAME_TAKEN
+                && let Some(play) = &mut self.play
+            {
+                play.name = None;
+            }
             let again = self.wait_by(now, REFUSED);
             self.events.push_back(ClientEvent::Refused { reason, text, again });
         } else {
@@ -404,10 +421,9 @@ impl Client {
         if let Some(over) = self.attempt.take_if(|attempt| attempt.is_over(now)) {
             self.begin_attempt(now, over.hello_retry());
         }
-        let random = self.random.next_u64() as u32;
         if let Some(play) = &mut self.play {
-            play.handle_timeout(now, random, &mut self.events);
-            let lost = play.silence(now) >= RECOVER_AFTER;
+            play.handle_timeout(now, &mut self.events);
+            let lost = play.silence(now) >= RECOVER_AFTER || play.is_unheard(now);
             if lost && self.attempt.is_none() && self.wait.get().is_none() {
                 self.begin_attempt(now, None);
             }
@@ -433,6 +449,7 @@ impl Client {
             self.attempt.as_ref().and_then(Attempt::deadline),
             self.play.as_ref().and_then(Play::deadline),
             self.play.as_ref().filter(|_| recovers).map(|play| play.state_at + RECOVER_AFTER),
+            self.play.as_ref().filter(|_| recovers).and_then(Play::unheard_at),
         ])
     }
 
@@ -468,7 +485,7 @@ impl Client {
     /// one, so a held key walks on by no more than what is under way.
     ///
     /// # Errors
-    /// There is no session, or earlier input still waits.
+    /// There is no session, earlier input still waits, or a text does not fit.
     pub fn push(&mut self, action: OwnedAction) -> Result<(), PushError> {
         self.play.as_mut().ok_or(PushError::NotPlaying)?.push(action)
     }

@@ -59,10 +59,10 @@ pub(super) fn banned_name<'b>(bans: &'b [Ban], folded: &str) -> Option<&'b Ban> 
 
 /// Whether a kind of client may join without a registered token (R37).
 pub(super) fn may_join(entries: &[ClientEntry], open: bool, client_type: ClientType) -> bool {
-    let mut about = entries.iter().filter(|entry| entry.client_type == client_type).peekable();
-    let known = client_type == ClientType::OFFICIAL || open || about.peek().is_some();
+    let about = || entries.iter().filter(|entry| entry.client_type == client_type);
+    let known = client_type == ClientType::OFFICIAL || open || about().any(|entry| entry.allow);
     // An entry with a token speaks for that client alone when it forbids.
-    known && !about.any(|entry| entry.token.is_none() && !entry.allow)
+    known && !about().any(|entry| entry.token.is_none() && !entry.allow)
 }
 
 /// A cookie opens one session: these (address, nonce) pairs had theirs (section 2, cookie).
@@ -137,7 +137,8 @@ mod tests {
         assert!(may_join(&entries, false, ClientType(0)));
         assert!(may_join(&entries, false, ClientType(7)));
         assert!(!may_join(&entries, false, ClientType(8)));
-        assert!(may_join(&entries, false, ClientType(9)), "only that token is forbidden");
+        assert!(!may_join(&entries, false, ClientType(9)), "a forbidden token allows nobody");
+        assert!(may_join(&entries, true, ClientType(9)), "only that token is forbidden");
         assert!(!may_join(&entries, false, ClientType(10)));
         assert!(may_join(&entries, true, ClientType(10)));
         assert!(!may_join(&entries, true, ClientType(8)));

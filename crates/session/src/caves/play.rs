@@ -9,8 +9,8 @@ use caves_link::retry::Retry;
 use caves_link::time::{Deadline, Instant};
 use caves_wire::caves::{
     Action, ActionPacket, ChunkEntry, ChunkId, ChunkVersion, ClientType, DetailView, Echo,
-    EchoView, EntityId, EventAck, EventKind, EventView, Packet, Query, Sequence, StateView, Tick,
-    Token, WelcomeView, tag,
+    EchoView, EntityId, EventAck, EventKind, EventView, MAX_SAY, Packet, Query, Sequence,
+    StateView, Tick, Token, WelcomeView, tag,
 };
 use caves_wire::text;
 
@@ -35,6 +35,12 @@ const QUERIES: usize = 8;
 const QUERY_TIME: Duration = Duration::from_secs(5);
 /// Acknowledgements that wait to be sent.
 const ACKS: usize = 64;
+/// An action that is not covered after this time, while states arrive, is not taken at all.
+const UNHEARD: Duration = Duration::from_secs(4);
+/// EntityPackets further ahead of the newest state than this are no packets of ours.
+const ENTITIES_AHEAD: u32 = 8;
+/// Pings without an answer that are remembered.
+const PINGS: usize = 4;
 /// Between two pings (section 5).
 const PING: Duration = Duration::from_secs(1);
 /// Chunks whose version is remembered; a player who comes back to one need not be sent it again.
@@ -58,11 +64,20 @@ pub(super) struct Play {
     held: HashMap<ChunkId, ChunkVersion>,
     pub(super) assembly: Assembly,
     updated_at: Instant,
+    /// How old an update may get before it is asked for (R17), drawn anew with each update.
+    stale_after: Duration,
+    /// The server tells this figure less than it tells a session that joined (R34): a server that was
+    /// started again knows the client by a registered token alone.
+    untagged: bool,
 
     /// The last number used.
     sequence: Sequence,
     pub(super) executed: Option<(Sequence, u32)>,
     pub(super) sent: VecDeque<InFlight>,
+    /// When the oldest of those under way got its number.
+    sent_at: VecDeque<Instant>,
+    /// Whether this session has given an action a number.
+    numbered: bool,
     pub(super) queue: VecDeque<OwnedAction>,
     /// Repeats the newest action under way.
     repeat: Retry,
@@ -75,7 +90,8 @@ pub(super) struct Play {
     acks: VecDeque<Sequence>,
     queries: Vec<Question>,
     ping_at: Instant,
-    pinged: Option<(u64, Instant)>,
+    /// The last pings without an answer; the stamp is the moment itself.
+    pinged: VecDeque<Instant>,
     pub(super) round_trip: RoundTrip,
 }
 
@@ -116,9 +132,13 @@ impl Play {
             held: HashMap::new(),
             assembly: Assembly::new(),
             updated_at: now,
+            stale_after: RETRY.max,
+            untagged: false,
             sequence,
             executed: None,
             sent: VecDeque::new(),
+            sent_at: VecDeque::new(),
+            numbered: false,
             queue: VecDeque::new(),
             repeat: Retry::new(RETRY),
             ask: Retry::new(RETRY),
@@ -128,7 +148,7 @@ impl Play {
             acks: VecDeque::new(),
             queries: Vec::new(),
             ping_at: now,
-            pinged: None,
+            pinged: VecDeque::new(),
             round_trip: RoundTrip::new(),
         };
         // The first word tells the server that nothing is held.
@@ -136,13 +156,43 @@ impl Play {
         play
     }
 
-    /// The session goes on, but a Welcome clears the cache (R10).
+    /// Whether a Welcome goes on with this session. A token alone does not show it: a registered one
+    /// may come from a server that was started again, where events count from 0.
+    pub(super) fn is_resumed_by(&self, welcome: WelcomeView<'_>) -> bool {
+        let expected = self.texts.next_expected();
+        // What the server has not seen acknowledged lies behind what was delivered, not far.
+        let fits = |next: Sequence| expected.distance_from(next) < EVENT_WINDOW as u32;
+        welcome.token() == self.token
+            && welcome.player() == self.player
+            && welcome.next_event().is_none_or(fits)
+    }
+
+    /// The session goes on, but a Welcome clears the cache (R10), and its tick is the base: it came
+    /// for this very attempt, which no forged state can say of itself.
     pub(super) fn resume(&mut self, now: Instant, welcome: WelcomeView<'_>) {
-        self.player = welcome.player();
         self.tick_rate = welcome.tick_rate();
+        self.newest = welcome.tick().prev();
+        self.seen = 0;
+        self.far = None;
+        self.manifest = None;
+        self.assembly = Assembly::new();
         self.held.clear();
+        self.untagged = false;
         self.state_at = now;
+        self.updated_at = now;
+        // Those under way are given time to be covered by the session that goes on.
+        self.sent_at.iter_mut().for_each(|at| *at = now);
         self.ask.ask(now);
+    }
+
+    /// Whether the server shows this figure but does not take its actions, or not as this session's.
+    pub(super) fn is_unheard(&self, now: Instant) -> bool {
+        self.unheard_at().is_some_and(|at| at <= now)
+    }
+
+    pub(super) fn unheard_at(&self) -> Option<Instant> {
+        let uncovered = self.sent_at.front().map(|at| *at + UNHEARD);
+        if self.untagged { Some(self.state_at) } else { uncovered }
     }
 
     pub(super) fn silence(&self, now: Instant) -> Duration {
@@ -173,9 +223,9 @@ impl Play {
             self.state_at = now;
         }
         if self.assembly.state(tick, state.entity_checksum()) {
-            self.updated(now, events);
+            self.updated(now, random, events);
         }
-        self.ask_for_missing(now, random);
+        self.ask_for_missing(now);
         if newer { Ok(()) } else { Err(DropReason::Tick) }
     }
 
@@ -223,10 +273,12 @@ impl Play {
     }
 
     /// An update is complete: what it says of one's own actions settles those under way.
-    fn updated(&mut self, now: Instant, events: &mut VecDeque<ClientEvent>) {
+    fn updated(&mut self, now: Instant, random: u32, events: &mut VecDeque<ClientEvent>) {
         self.updated_at = now;
+        self.stale_after = RETRY.wait(0, random);
         let own = self.assembly.shown().find(|entity| entity.id() == self.player);
         if let Some(meta) = own.map(|entity| entity.meta()) {
+            self.untagged = meta.first(tag::ENTITY_NAME).is_none();
             if self.name.is_none() {
                 let name = super::client::clean_text(meta.first(tag::ENTITY_NAME).into_iter());
                 self.name = (!name.is_empty()).then_some(name);
@@ -234,14 +286,28 @@ impl Play {
             if let Some(sequence) = meta.u32(tag::EXECUTED_SEQUENCE).map(Sequence::new) {
                 let bits = meta.u32(tag::EXECUTED_BITS).unwrap_or(0);
                 self.executed = Some((sequence, bits));
-                self.sent.retain(|sent| sent.sequence.is_newer_than(sequence));
-                if self.sent.is_empty() {
-                    self.repeat.stop();
-                }
+                self.settle(sequence);
             }
         }
         if let Some(tick) = self.assembly.tick() {
+            // The newest update is all that anybody wants to know of.
+            events.retain(|event| !matches!(event, ClientEvent::Updated(_)));
             events.push_back(ClientEvent::Updated(tick));
+        }
+    }
+
+    /// What is not newer than the last executed number is covered.
+    fn settle(&mut self, executed: Sequence) {
+        if !self.numbered {
+            // A process before this one has used the session: its numbers are gone on from.
+            self.sequence = executed;
+        }
+        while self.sent.front().is_some_and(|sent| !sent.sequence.is_newer_than(executed)) {
+            self.sent.pop_front();
+            self.sent_at.pop_front();
+        }
+        if self.sent.is_empty() {
+            self.repeat.stop();
         }
     }
 
@@ -253,8 +319,8 @@ impl Play {
 
     /// Asks with a no-op when a chunk is missing, or when the entities are older than 200 to
     /// 300 ms while states arrive (R17).
-    fn ask_for_missing(&mut self, now: Instant, random: u32) {
-        let stale = now.saturating_since(self.updated_at) >= RETRY.wait(0, random);
+    fn ask_for_missing(&mut self, now: Instant) {
+        let stale = now.saturating_since(self.updated_at) >= self.stale_after;
         match (self.misses_chunks() || stale, self.ask.is_active()) {
             (true, false) => self.ask.ask(now),
             (false, true) => self.ask.stop(),
@@ -265,16 +331,20 @@ impl Play {
     pub(super) fn on_packet<'d>(
         &mut self,
         now: Instant,
+        random: u32,
         packet: Packet<'d>,
         events: &mut VecDeque<ClientEvent>,
     ) -> Result<ClientReceived<'d>, DropReason> {
         match packet {
             Packet::Entities(entities) => {
-                if self.is_far(entities.tick()) {
+                let tick = entities.tick();
+                let ahead = tick.is_newer_than(self.newest)
+                    && tick.distance_from(self.newest) > ENTITIES_AHEAD;
+                if ahead || self.is_far(tick) {
                     return Err(DropReason::Tick);
                 }
                 if self.assembly.entities(entities) {
-                    self.updated(now, events);
+                    self.updated(now, random, events);
                 }
                 Ok(ClientReceived::Handled)
             }
@@ -317,11 +387,11 @@ impl Play {
         now: Instant,
         pong: EchoView<'d>,
     ) -> Result<ClientReceived<'d>, DropReason> {
-        let (_, sent) = self
-            .pinged
-            .take_if(|(stamp, _)| *stamp == pong.timestamp_ms())
-            .ok_or(DropReason::Unasked)?;
-        self.round_trip.sample(now.saturating_since(sent));
+        let of = |sent: &Instant| sent.as_micros() == pong.timestamp_ms();
+        let place = self.pinged.iter().position(of).ok_or(DropReason::Unasked)?;
+        if let Some(sent) = self.pinged.remove(place) {
+            self.round_trip.sample(now.saturating_since(sent));
+        }
         Ok(ClientReceived::Handled)
     }
 
@@ -346,6 +416,13 @@ impl Play {
     }
 
     pub(super) fn push(&mut self, action: OwnedAction) -> Result<(), PushError> {
+        match &action {
+            Action::NoOp => return Ok(()),
+            Action::Say(text) if !(1..=MAX_SAY).contains(&text.len()) => {
+                return Err(PushError::Text);
+            }
+            _ => {}
+        }
         // A step that waits gives way to a newer one.
         if !action.must_arrive()
             && let Some(last) = self.queue.back_mut()
@@ -378,17 +455,12 @@ impl Play {
         Ok(())
     }
 
-    pub(super) fn handle_timeout(
-        &mut self,
-        now: Instant,
-        random: u32,
-        events: &mut VecDeque<ClientEvent>,
-    ) {
+    pub(super) fn handle_timeout(&mut self, now: Instant, events: &mut VecDeque<ClientEvent>) {
         let (open, over) = self.queries.drain(..).partition(|query| now < query.until);
         self.queries = open;
         events.extend(over.into_iter().map(|query| ClientEvent::QueryFailed(query.entity)));
         if self.silence(now) < FAR_SPAN {
-            self.ask_for_missing(now, random);
+            self.ask_for_missing(now);
         }
     }
 
@@ -408,6 +480,10 @@ impl Play {
     /// Whether the action that waits first may get a number, but for the pace of one a tick.
     fn next_is_free(&self) -> bool {
         let Some(next) = self.queue.front() else { return false };
+        // Only the first update tells whether an earlier process has used the session.
+        if self.assembly.tick().is_none() && !self.numbered {
+            return false;
+        }
         let waits_for_cover = self.sent.iter().any(|sent| sent.action.must_arrive())
             // What has to arrive is meant where the player stands after the steps before it.
             || next.must_arrive() && !self.sent.is_empty();
@@ -444,7 +520,10 @@ impl Play {
         if self.ping_at <= now {
             self.ping_at = now + PING;
             let stamp = now.as_micros();
-            self.pinged = Some((stamp, now));
+            if self.pinged.len() >= PINGS {
+                self.pinged.pop_front();
+            }
+            self.pinged.push_back(now);
             return Echo::ping(client_type, stamp).emit(buf).ok();
         }
         None
@@ -458,7 +537,9 @@ impl Play {
         let on_grid = self.next_number_at + tick;
         self.next_number_at = if on_grid > now { on_grid } else { now + tick };
         self.sequence = self.sequence.next();
+        self.numbered = true;
         self.sent.push_back(InFlight { sequence: self.sequence, action });
+        self.sent_at.push_back(now);
         self.repeat.ask(now);
     }
 
@@ -470,9 +551,6 @@ impl Play {
         action: Action<&str>,
         buf: &mut [u8],
     ) -> Option<usize> {
-        // Every ActionPacket lists what is held, so each of them asks for what is missing.
-        self.ask.sent(now, random);
-        self.spoke_at = now;
         let cache = self.manifest.map_or([ChunkEntry::default(); 9], |manifest| {
             manifest.map(|ChunkEntry { id, .. }| {
                 let version = self.held.get(&id).copied().unwrap_or(ChunkVersion::NOT_HELD);
@@ -480,7 +558,12 @@ impl Play {
             })
         });
         let (client_type, token) = (self.client_type, self.token);
-        ActionPacket { client_type, token, sequence, cache, action }.emit(buf).ok()
+        let packet = ActionPacket { client_type, token, sequence, cache, action };
+        let len = packet.emit(buf).ok()?;
+        // Every ActionPacket lists what is held, so each of them asks for what is missing.
+        self.ask.sent(now, random);
+        self.spoke_at = now;
+        Some(len)
     }
 
     /// What had to arrive and may not have.

@@ -7,8 +7,8 @@ use caves_link::bucket::TokenBucket;
 use caves_link::time::{Deadline, Instant};
 use caves_wire::caves::{
     ActionView, Challenge, ClientType, EchoView, EntityId, Event, EventAckView, EventKind,
-    Features, HelloView, Info, LeaveReason, LeaveView, Nonce, Packet, QueryView, RefuseReason,
-    Sequence, Tick, Token, Welcome, tag,
+    Features, HeaderView, HelloView, Info, LeaveReason, LeaveView, Nonce, Packet, QueryView,
+    RefuseReason, Sequence, Tick, Token, Welcome, tag,
 };
 use caves_wire::tlv::{TlvWriter, long_len};
 use caves_wire::{EmitError, MAX_DATAGRAM, text};
@@ -29,6 +29,9 @@ const EVENTS_UNREAD: Duration = Duration::from_secs(10);
 /// A source-only session ignores a Leave this soon after its start: it belongs to the last one
 /// (R30).
 const LEAVE_GRACE: Duration = Duration::from_secs(1);
+/// After this much silence events under way are sent anew when the client is heard again: a network
+/// that was cut and healed must not end the session by unread events. More than a keepalive apart.
+const HEARD_AGAIN: Duration = Duration::from_millis(2500);
 /// Refusals told to the layer above, a second: a stranger must not fill a log (R28).
 const REFUSALS_TOLD: u32 = 10;
 
@@ -182,6 +185,10 @@ pub struct Server {
     pub(super) by_token: HashMap<Token, SessionId>,
     pub(super) by_peer: HashMap<Peer, SessionId>,
     pub(super) by_name: HashMap<String, SessionId>,
+    /// The living session of each registered token.
+    pub(super) by_account: HashMap<Token, SessionId>,
+    /// Registered tokens whose client has just left, and from where (R30).
+    pub(super) left: HashMap<Token, (Peer, Instant)>,
     pub(super) registered: HashMap<Token, usize>,
     pub(super) reserved: HashMap<String, usize>,
     pub(super) strangers: Strangers,
@@ -227,6 +234,8 @@ impl Server {
             by_token: HashMap::new(),
             by_peer: HashMap::new(),
             by_name: HashMap::new(),
+            by_account: HashMap::new(),
+            left: HashMap::new(),
             registered,
             reserved,
             used: UsedNonces::default(),
@@ -258,6 +267,11 @@ impl Server {
     }
 
     fn dispatch<'d>(&mut self, now: Instant, from: Peer, datagram: &'d [u8]) -> Outcome<'d> {
+        let header = HeaderView::parse(datagram).map_err(|_| DropReason::Malformed)?;
+        // What only servers send is not even read, and never answered: two servers never talk (R28).
+        if !header.packet_type().is_from_client() {
+            return Err(DropReason::PacketType);
+        }
         match Packet::parse(datagram).map_err(|_| DropReason::Malformed)? {
             Packet::Action(action) => self.on_action(now, from, action),
             Packet::Query(query) => self.on_query(now, from, query),
@@ -268,7 +282,6 @@ impl Server {
             Packet::EventAck(ack) => self.on_event_ack(now, from, ack),
             Packet::InfoRequest(request) => self.on_info_request(now, from, request.nonce()),
             Packet::OtherVersion(_) => self.on_other_version(now, from, datagram),
-            // What only servers send is never answered, so that two servers never talk (R28).
             _ => Err(DropReason::PacketType),
         }
     }
@@ -312,6 +325,9 @@ impl Server {
         let session = self.hear(now, id)?;
         let young = now.saturating_since(session.started) < LEAVE_GRACE;
         if !(session.is_source_only() && young) {
+            if let Some(account) = session.account {
+                self.left.insert(account, (from, now));
+            }
             self.remove(now, id, Some(Left::Quit));
         }
         Ok(ServerReceived::Handled)
@@ -357,8 +373,14 @@ impl Server {
     /// Its session is alive: only packets with a valid token say so (R21).
     fn hear(&mut self, now: Instant, id: SessionId) -> Result<&mut Session, DropReason> {
         let session = self.sessions.get_mut(id).ok_or(DropReason::Token)?;
+        let silence = session.silence(now);
         session.heard = now;
-        Ok(session)
+        if silence >= HEARD_AGAIN {
+            // What it was sent meanwhile it cannot have acknowledged.
+            session.events.renew(now);
+            self.make_ready(id);
+        }
+        self.sessions.get_mut(id).ok_or(DropReason::Token)
     }
 
     pub(super) fn charge(&mut self, now: Instant, from: Peer) -> Result<(), DropReason> {
@@ -499,7 +521,9 @@ impl Server {
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.entity = entity;
         if session.name.is_empty() {
-            let name = guest_name(entity, |folded| self.by_name.contains_key(folded));
+            let name = guest_name(entity, |folded| {
+                self.by_name.contains_key(folded) || self.reserved.contains_key(folded)
+            });
             session.folded = fold_name(&name);
             session.name = name;
             self.by_name.insert(session.folded.clone(), id);
@@ -625,6 +649,11 @@ impl Server {
         }
         if self.by_name.get(&session.folded) == Some(&id) {
             self.by_name.remove(&session.folded);
+        }
+        if let Some(account) = session.account
+            && self.by_account.get(&account) == Some(&id)
+        {
+            self.by_account.remove(&account);
         }
         if let Some(due) = session.timer {
             self.timers.remove(&(due, id));

@@ -80,6 +80,8 @@ pub(super) struct Session {
     pub(super) features: Features,
     /// Whether all inline tags are sent (R34).
     pub(super) tags: bool,
+    /// The registered token that it came with, if any.
+    pub(super) account: Option<Token>,
     /// `None` for a source-only session.
     pub(super) join: Option<JoinRecord>,
     pub(super) started: Instant,
@@ -107,6 +109,7 @@ impl Session {
             entity: EntityId(0),
             features: Features::NONE,
             tags: false,
+            account: None,
             join: None,
             started: now,
             heard: now,

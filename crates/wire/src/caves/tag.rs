@@ -92,9 +92,13 @@ pub(super) fn block<'a>(
 ) -> Result<TlvBlock<'a>, ParseError> {
     let block = TlvBlock::parse(packet, offset, bytes)?;
     let mut at = offset;
+    // A tag that may be cut is summed once, at its first field: a stranger's block of hundreds of
+    // empty fields must not cost their square.
+    let mut summed = [false; 256];
     for field in block.fields() {
         let got = field.value.len();
-        if let Some(rule) = rule(field.tag) {
+        let done = core::mem::replace(&mut summed[usize::from(field.tag)], true);
+        if let Some(rule) = rule(field.tag).filter(|rule| !(rule.cut && done)) {
             let whole = if rule.cut { block.values(field.tag).map(<[u8]>::len).sum() } else { got };
             if whole < rule.min || whole > rule.max || whole % rule.step != 0 {
                 return Err(ParseError {
