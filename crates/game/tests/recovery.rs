@@ -120,13 +120,9 @@ fn a_server_that_says_goodbye_is_come_back_to_and_one_that_kicks_is_not() {
     let kicked = ClientEnd::Left(LeaveReason::KICKED);
     let mut leave = [0; 15];
     let token = site.seats[ada].client.session().token().unwrap();
-    caves_wire::caves::Leave {
-        client_type: ClientType(0),
-        token,
-        reason: LeaveReason::KICKED,
-    }
-    .emit(&mut leave)
-    .unwrap();
+    caves_wire::caves::Leave { client_type: ClientType(0), token, reason: LeaveReason::KICKED }
+        .emit(&mut leave)
+        .unwrap();
     site.seats[ada].client.handle_datagram(site.now, &leave);
     assert_eq!(site.status(ada), ClientStatus::Ended(kicked));
 }

@@ -6,7 +6,8 @@
 //!  byte    |-- b0 --|-- b1 --|-- b2 --|
 //! ```
 //!
-//! Two such groups make 48 bits, so the portable code moves eight tiles at a time through one `u64`.
+//! Two such groups make 48 bits, so the portable code moves eight tiles at a time through one `u64`. With
+//! the feature `simd` the processor's vector instructions do it where there are some.
 
 /// Tiles in a chunk.
 pub const TILES: usize = 1024;
@@ -25,6 +26,15 @@ pub const PACKED: usize = TILES / 4 * 3;
 /// assert_eq!(packed[..3], [0b10_000001, 0b0011_0000, 0b111111_00]);
 /// ```
 pub fn pack(tiles: &[u8; TILES], packed: &mut [u8; PACKED]) {
+    #[cfg(feature = "simd")]
+    if caves_sixbit::pack(tiles, packed) {
+        return;
+    }
+    pack_portable(tiles, packed);
+}
+
+/// [`pack`] without vector instructions.
+pub fn pack_portable(tiles: &[u8; TILES], packed: &mut [u8; PACKED]) {
     let (groups, _) = tiles.as_chunks::<8>();
     let (outs, _) = packed.as_chunks_mut::<6>();
     for (group, out) in groups.iter().zip(outs) {
@@ -39,6 +49,15 @@ pub fn pack(tiles: &[u8; TILES], packed: &mut [u8; PACKED]) {
 
 /// Unpacks 768 bytes into 1024 indices and returns the largest of them.
 pub fn unpack(packed: &[u8; PACKED], tiles: &mut [u8; TILES]) -> u8 {
+    #[cfg(feature = "simd")]
+    if let Some(largest) = caves_sixbit::unpack(packed, tiles) {
+        return largest;
+    }
+    unpack_portable(packed, tiles)
+}
+
+/// [`unpack`] without vector instructions.
+pub fn unpack_portable(packed: &[u8; PACKED], tiles: &mut [u8; TILES]) -> u8 {
     let (groups, _) = packed.as_chunks::<6>();
     let (outs, _) = tiles.as_chunks_mut::<8>();
     let mut largest = [0; 8];

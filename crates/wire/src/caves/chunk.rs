@@ -119,7 +119,10 @@ impl<'a> ChunkView<'a> {
         let (palette, packed) =
             <[U16]>::ref_from_prefix_with_elems(tail, count).map_err(|_| short(()))?;
         let packed: &[u8; PACKED] = packed.try_into().map_err(|_| short(()))?;
-        if let Some((tile, index)) = bits::first_at_least(packed, raw.pal_count) {
+        let largest = bits::unpack(packed, &mut [0; TILES]);
+        if largest >= raw.pal_count
+            && let Some((tile, index)) = bits::first_at_least(packed, raw.pal_count)
+        {
             return Err(ParseError {
                 packet: Raw::NAME,
                 kind: ErrorKind::PaletteIndex,
