@@ -126,6 +126,13 @@ mod tests {
                 let mut back = [0xAA; TILES];
                 assert_eq!(unpack(&packed, &mut back), value);
                 assert_eq!(back, tiles);
+
+                packed.fill(0xAA);
+                pack_portable(&tiles, &mut packed);
+                assert_eq!(packed, naive(&tiles), "tile {place} = {value}, portable");
+                back.fill(0xAA);
+                assert_eq!(unpack_portable(&packed, &mut back), value);
+                assert_eq!(back, tiles);
             }
         }
     }

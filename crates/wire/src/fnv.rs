@@ -46,9 +46,50 @@ impl Default for Fnv32 {
     }
 }
 
+/// The hashes of several messages at once, for a server that hashes many clients' updates a tick.
+///
+/// One hash waits for its own multiplication at every byte; several keep the multiplier busy. Messages of
+/// about the same length gain most.
+///
+/// ```
+/// use caves_wire::fnv::fnv1a_many;
+///
+/// assert_eq!(fnv1a_many([b"", b"a", b"foobar"]), [0x811C_9DC5, 0xE40C_292C, 0xBF9C_F968]);
+/// ```
+pub fn fnv1a_many<const N: usize>(messages: [&[u8]; N]) -> [u32; N] {
+    let mut hashes = [OFFSET_BASIS; N];
+    let shortest = messages.iter().map(|message| message.len()).min().unwrap_or(0);
+    let heads = messages.map(|message| &message[..shortest]);
+    for place in 0..shortest {
+        for (hash, head) in hashes.iter_mut().zip(&heads) {
+            *hash = (*hash ^ u32::from(head[place])).wrapping_mul(PRIME);
+        }
+    }
+    for (hash, message) in hashes.iter_mut().zip(&messages) {
+        let mut rest = Fnv32(*hash);
+        rest.update(&message[shortest..]);
+        *hash = rest.finish();
+    }
+    hashes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::vec::Vec;
+
+    proptest::proptest! {
+        #[test]
+        fn several_at_once_are_what_each_is_alone(messages: [Vec<u8>; 5]) {
+            let together = fnv1a_many([&messages[0][..], &messages[1], &messages[2], &messages[3], &messages[4]]);
+            for (message, hash) in messages.iter().zip(together) {
+                let alone = message.iter().fold(OFFSET_BASIS, |hash, byte| {
+                    (hash ^ u32::from(*byte)).wrapping_mul(PRIME)
+                });
+                proptest::prop_assert_eq!(hash, alone);
+            }
+        }
+    }
 
     /// Values from the published FNV test vectors.
     #[test]

@@ -87,6 +87,78 @@ impl Chunk<'_> {
     }
 }
 
+/// A palette and one index a tile, made from tile types: for those that do not keep their chunks so.
+///
+/// ```
+/// use caves_wire::caves::{ChunkEntry, Paletted};
+///
+/// let mut tiles = [2; 1024];
+/// tiles[1] = 700;
+/// let chunk = Paletted::from_tiles(&tiles)?;
+/// assert_eq!(chunk.palette(), [2, 700]);
+/// let mut buf = [0; 1200];
+/// assert_eq!(chunk.with_entry(ChunkEntry::default()).emit(&mut buf)?, 13 + 4 + 768);
+/// # Ok::<(), caves_wire::EmitError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paletted {
+    palette: [u16; MAX_PALETTE],
+    count: usize,
+    indices: [u8; TILES],
+}
+
+/// Slots of the search for a tile's place: four times what they hold, so that most are found at
+/// the first look.
+const SLOTS: usize = 4 * MAX_PALETTE;
+/// A slot that holds nothing.
+const EMPTY: u8 = u8::MAX;
+
+impl Paletted {
+    /// Collects the kinds of tile in the order in which they occur.
+    ///
+    /// # Errors
+    /// More than 64 kinds.
+    pub fn from_tiles(tiles: &[u16; TILES]) -> Result<Self, EmitError> {
+        let mut made = Self { palette: [0; MAX_PALETTE], count: 0, indices: [0; TILES] };
+        // Which palette entry each slot holds; the tile itself stands in the palette.
+        let mut slots = [EMPTY; SLOTS];
+        for (index, tile) in made.indices.iter_mut().zip(tiles) {
+            // Neighbouring numbers spread over all slots.
+            let mut slot = usize::from(tile.wrapping_mul(0x9E37) >> 8) % SLOTS;
+            *index = loop {
+                let held = slots[slot];
+                if held == EMPTY {
+                    let Some(place) = made.palette.get_mut(made.count) else {
+                        let (limit, got) = (MAX_PALETTE, MAX_PALETTE + 1);
+                        let (packet, field) = (Raw::NAME, "palette");
+                        return Err(EmitError::Field { packet, field, limit, got });
+                    };
+                    *place = *tile;
+                    slots[slot] = made.count as u8;
+                    made.count += 1;
+                    break slots[slot];
+                }
+                // An entry is below 64.
+                if made.palette[usize::from(held & 63)] == *tile {
+                    break held;
+                }
+                slot = (slot + 1) % SLOTS;
+            };
+        }
+        Ok(made)
+    }
+
+    /// The tile types that occur.
+    pub fn palette(&self) -> &[u16] {
+        &self.palette[..self.count]
+    }
+
+    /// The packet that these tiles make.
+    pub fn with_entry(&self, entry: ChunkEntry) -> Chunk<'_> {
+        Chunk { entry, palette: self.palette(), indices: &self.indices }
+    }
+}
+
 /// A ChunkPacket in a datagram.
 #[derive(Clone, Copy)]
 pub struct ChunkView<'a> {
@@ -201,6 +273,23 @@ mod tests {
         view.tiles(&mut tiles);
         assert_eq!(tiles[..5], [0x0203, 7, 1, 0x0203, 1]);
         assert_eq!(tiles[1023], 7);
+    }
+
+    #[test]
+    fn tiles_survive_the_way_through_a_palette() {
+        for kinds in [1u16, 2, 6, 16, 63, 64] {
+            let tiles: [u16; TILES] =
+                core::array::from_fn(|i| ((i * 7919) as u16 % kinds).wrapping_mul(1031));
+            let made = Paletted::from_tiles(&tiles).unwrap();
+            assert_eq!(made.palette().len(), usize::from(kinds));
+            let mut buf = [0; 1200];
+            let len = made.with_entry(ENTRY).emit(&mut buf).unwrap();
+            let mut back = [0; TILES];
+            ChunkView::parse(&buf[..len]).unwrap().tiles(&mut back);
+            assert_eq!(back, tiles, "{kinds} kinds");
+        }
+        let many: [u16; TILES] = core::array::from_fn(|i| i as u16 % 65);
+        assert!(Paletted::from_tiles(&many).is_err());
     }
 
     #[test]

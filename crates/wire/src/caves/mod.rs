@@ -45,7 +45,7 @@ mod welcome;
 
 pub use action::{Action, ActionPacket, ActionView, MAX_SAY, MIN_ACTION};
 pub use challenge::{Challenge, ChallengeView};
-pub use chunk::{Chunk, ChunkView, MAX_PALETTE};
+pub use chunk::{Chunk, ChunkView, MAX_PALETTE, Paletted};
 pub use detail::{Detail, DetailView, MAX_DETAIL_META};
 pub use echo::{Echo, EchoKind, EchoView};
 pub use entity::{EntitiesView, Entity, EntityBuilder, EntityFlags, EntityIter, EntityView};
