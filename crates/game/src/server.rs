@@ -385,18 +385,15 @@ impl Server {
         let combat = EventKind::COMBAT;
         match event {
             Event::Said { by, text } => self.tell_viewers(by, EventKind::CHAT, &text, |_| true),
+            // The blow that decides a fight is told as its end, which follows.
+            Event::Struck { remaining: 0, .. } => {}
             Event::Struck { attacker, target, damage, remaining } => {
                 let (who, whom) =
                     (words::the(&self.world, attacker), words::the(&self.world, target));
-                let left =
-                    if remaining == 0 { String::new() } else { format!(" ({remaining} left)") };
-                self.tell_one(
-                    attacker,
-                    combat,
-                    attacker,
-                    &format!("You hit {whom} for {damage}{left}."),
-                );
-                let text = format!("{} hits you for {damage}{left}.", words::capital(&who));
+                let text = format!("You hit {whom} for {damage} ({remaining} left).");
+                self.tell_one(attacker, combat, attacker, &text);
+                let who = words::capital(&who);
+                let text = format!("{who} hits you for {damage} ({remaining} left).");
                 self.tell_one(target, combat, attacker, &text);
             }
             Event::Killed { killer, victim, kind, name, at: _, elo } => {
