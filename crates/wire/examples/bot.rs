@@ -1,0 +1,99 @@
+//! A bot that knows packet types 0 to 7 and nothing else. A `[[client]]` of the server lists its token.
+//!
+//!     cargo run -p caves-wire --example bot -- 127.0.0.1:21068 0x8d3f00c1a5b2e497 10
+//!
+#![allow(clippy::disallowed_types, clippy::print_stdout, reason = "an example talks and tells")]
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+use caves_wire::caves::{
+    Action, ActionPacket, ChunkEntry, ChunkId, ChunkVersion, ClientType, Direction, EntityId,
+    Packet, Sequence, Token,
+};
+
+struct Bot {
+    socket: UdpSocket,
+    token: Token,
+    sequence: Sequence,
+    player: EntityId,
+    place: Option<(i16, i16)>,
+    held: HashMap<ChunkId, ChunkVersion>,
+    manifest: [ChunkEntry; 9],
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [server, token, seconds] = &args[..] else {
+        return Err("usage: bot HOST:PORT TOKEN SECONDS".into());
+    };
+    let token = Token(u64::from_str_radix(token.trim_start_matches("0x"), 16)?);
+    let seen = play(server, token, Duration::from_secs(seconds.parse()?))?;
+    println!("ticks, chunks, place: {seen:?}");
+    Ok(())
+}
+
+/// Walks for a while: how many ticks and chunks came, and where it is now.
+pub(crate) fn play(
+    server: &str,
+    token: Token,
+    time: Duration,
+) -> Result<(u32, u32, Option<(i16, i16)>), Box<dyn Error>> {
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    socket.connect(server)?;
+    socket.set_read_timeout(Some(Duration::from_millis(50)))?;
+    let mut bot = Bot {
+        socket,
+        token,
+        sequence: Sequence::new(0),
+        player: EntityId(0),
+        place: None,
+        held: HashMap::new(),
+        manifest: [ChunkEntry::default(); 9],
+    };
+    let (start, mut buf) = (Instant::now(), [0; 2048]);
+    let (mut ticks, mut chunks, mut spoke) = (0, 0, None::<Instant>);
+    while start.elapsed() < time {
+        if let Ok(len) = bot.socket.recv(&mut buf) {
+            match Packet::parse(&buf[..len])? {
+                Packet::State(state) => {
+                    (bot.player, bot.manifest) = (state.player(), state.chunks());
+                    ticks += 1;
+                }
+                Packet::Chunk(chunk) => {
+                    bot.held.insert(chunk.entry().id, chunk.entry().version);
+                    chunks += 1;
+                }
+                Packet::Entities(entities) => {
+                    let me = entities.entities().find(|entity| entity.id() == bot.player);
+                    bot.place = me.map(|me| (me.x(), me.y())).or(bot.place);
+                }
+                other => println!("{other}"),
+            }
+        }
+        // Twice a second a step; each ActionPacket also tells which chunks are held.
+        if spoke.is_none_or(|at| at.elapsed() >= Duration::from_millis(500)) {
+            spoke = Some(Instant::now());
+            bot.step()?;
+        }
+    }
+    Ok((ticks, chunks, bot.place))
+}
+
+impl Bot {
+    fn step(&mut self) -> Result<(), Box<dyn Error>> {
+        self.sequence = self.sequence.next();
+        let ways = [Direction::North, Direction::East, Direction::South, Direction::West];
+        let way = ways[self.sequence.get() as usize / 4 % 4];
+        let cache = self.manifest.map(|entry| ChunkEntry {
+            version: self.held.get(&entry.id).copied().unwrap_or(ChunkVersion::NOT_HELD),
+            ..entry
+        });
+        let (token, sequence, action) = (self.token, self.sequence, Action::<&str>::Walk(way));
+        let (client_type, mut buf) = (ClientType(7), [0; 74]);
+        let len = ActionPacket { client_type, token, sequence, cache, action }.emit(&mut buf)?;
+        self.socket.send(&buf[..len]).map(|_| ()).map_err(Into::into)
+    }
+}
