@@ -23,6 +23,15 @@
 //!   positions as types of their own.
 //! * Bytes of a peer never panic and never decide an allocation: there is none.
 //!
+//! # Features
+//!
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `simd` | off | tiles packed and unpacked by SSSE3, AVX2 or AVX-512 VBMI, chosen at run time (`caves-sixbit`) |
+//!
+//! The crate is `no_std` and does without `alloc`. For other languages there are test vectors in
+//! `vectors/`: bytes, and what they mean field by field or why they are refused.
+//!
 //! Section and rule numbers (`R4`, `section 2`) are those of `notes/protocol.md`.
 //!
 //! ```

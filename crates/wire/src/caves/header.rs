@@ -133,25 +133,42 @@ impl core::fmt::Debug for HeaderView<'_> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PacketType(pub u8);
 
-#[expect(missing_docs, reason = "the table of the module lists them")]
 impl PacketType {
+    /// Type 0: a tick's manifest and checksum.
     pub const STATE: Self = Self(0);
+    /// Type 1: what a player does.
     pub const ACTION: Self = Self(1);
+    /// Type 2: tiles.
     pub const CHUNK: Self = Self(2);
+    /// Type 3: what a player sees.
     pub const ENTITIES: Self = Self(3);
+    /// Type 4: a question about an entity.
     pub const QUERY: Self = Self(4);
+    /// Type 5: its answer.
     pub const DETAIL: Self = Self(5);
+    /// Type 6: a question for the round trip.
     pub const PING: Self = Self(6);
+    /// Type 7: its answer.
     pub const PONG: Self = Self(7);
+    /// Type 8: a stranger asks for a challenge.
     pub const HELLO: Self = Self(8);
+    /// Type 9: the cookie.
     pub const CHALLENGE: Self = Self(9);
+    /// Type 10: a client joins.
     pub const JOIN: Self = Self(10);
+    /// Type 11: it is in.
     pub const WELCOME: Self = Self(11);
+    /// Type 12: it is not.
     pub const REFUSE: Self = Self(12);
+    /// Type 13: a session ends.
     pub const LEAVE: Self = Self(13);
+    /// Type 14: chat, notices, combat.
     pub const EVENT: Self = Self(14);
+    /// Type 16: one event was received.
     pub const EVENT_ACK: Self = Self(16);
+    /// Type 18: a stranger asks about the server.
     pub const INFO_REQUEST: Self = Self(18);
+    /// Type 19: its answer.
     pub const INFO: Self = Self(19);
 }
 

@@ -13,26 +13,43 @@ use crate::{MAX_DATAGRAM, ParseError};
 ///
 /// Its printed form is one line for a log.
 #[derive(Clone, Copy)]
-#[expect(missing_docs, reason = "each variant is the view of the layout of its name")]
 #[non_exhaustive]
 pub enum Packet<'a> {
+    /// Type 0.
     State(StateView<'a>),
+    /// Type 1.
     Action(ActionView<'a>),
+    /// Type 2.
     Chunk(ChunkView<'a>),
+    /// Type 3.
     Entities(EntitiesView<'a>),
+    /// Type 4.
     Query(QueryView<'a>),
+    /// Type 5.
     Detail(DetailView<'a>),
+    /// Type 6.
     Ping(EchoView<'a>),
+    /// Type 7.
     Pong(EchoView<'a>),
+    /// Type 8.
     Hello(HelloView<'a>),
+    /// Type 9.
     Challenge(ChallengeView<'a>),
+    /// Type 10.
     Join(JoinView<'a>),
+    /// Type 11.
     Welcome(WelcomeView<'a>),
+    /// Type 12.
     Refuse(RefuseView<'a>),
+    /// Type 13.
     Leave(LeaveView<'a>),
+    /// Type 14.
     Event(EventView<'a>),
+    /// Type 16.
     EventAck(EventAckView<'a>),
+    /// Type 18.
     InfoRequest(InfoRequestView<'a>),
+    /// Type 19.
     Info(InfoView<'a>),
     /// A type that this crate does not know.
     UnknownType(HeaderView<'a>),
