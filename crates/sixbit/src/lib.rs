@@ -98,6 +98,37 @@ pub fn unpack_by(path: Path, packed: &[u8; PACKED], values: &mut [u8; VALUES]) -
     }
 }
 
+/// Looks each value up in a table with the best path; `false`, and nothing written, where there is
+/// none. Only the low six bits of each value are taken.
+///
+/// ```
+/// let mut table = [0; 64];
+/// table[5] = 700;
+/// let mut found = [1; caves_sixbit::VALUES];
+/// if caves_sixbit::look_up(&[5; caves_sixbit::VALUES], &table, &mut found) {
+///     assert_eq!(found, [700; caves_sixbit::VALUES]);
+/// }
+/// ```
+pub fn look_up(values: &[u8; VALUES], table: &[u16; 64], found: &mut [u16; VALUES]) -> bool {
+    Path::best().is_some_and(|path| look_up_by(path, values, table, found))
+}
+
+/// Looks up with one path; `false`, and nothing written, where this processor does not have it.
+pub fn look_up_by(
+    path: Path,
+    values: &[u8; VALUES],
+    table: &[u16; 64],
+    found: &mut [u16; VALUES],
+) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return x86::look_up(path, values, table, found);
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = (path, values, table, found);
+        false
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,10 +197,38 @@ mod tests {
             let mut values = [7; VALUES];
             assert_eq!(unpack_by(path, &packed, &mut values), None);
             assert_eq!(values, [7; VALUES]);
+            let mut found = [7; VALUES];
+            assert!(!look_up_by(path, &values, &[1; 64], &mut found));
+            assert_eq!(found, [7; VALUES]);
+        }
+    }
+
+    fn check_look_up(values: &[u8; VALUES], table: &[u16; 64]) {
+        let expected = values.map(|value| table[usize::from(value & 63)]);
+        for path in available() {
+            let mut found = [0xA5A5; VALUES];
+            assert!(look_up_by(path, values, table, &mut found));
+            assert_eq!(found, expected, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn every_value_is_looked_up_in_every_lane() {
+        let table: [u16; 64] = core::array::from_fn(|i| (i as u16).wrapping_mul(0x1357) ^ 0xC0DE);
+        for shift in 0..=255u8 {
+            check_look_up(&core::array::from_fn(|i| (i as u8).wrapping_add(shift)), &table);
         }
     }
 
     proptest::proptest! {
+        #[test]
+        fn random_tables_on_every_path(
+            values in proptest::collection::vec(proptest::num::u8::ANY, VALUES),
+            table in proptest::collection::vec(proptest::num::u16::ANY, 64),
+        ) {
+            check_look_up(values[..].try_into().unwrap(), table[..].try_into().unwrap());
+        }
+
         #[test]
         fn random_chunks_on_every_path(values in proptest::collection::vec(proptest::num::u8::ANY, VALUES)) {
             check(values[..].try_into().unwrap());

@@ -49,6 +49,39 @@ pub(super) fn unpack(path: Path, packed: &[u8; PACKED], values: &mut [u8; VALUES
     })
 }
 
+pub(super) fn look_up(
+    path: Path,
+    values: &[u8; VALUES],
+    table: &[u16; 64],
+    found: &mut [u16; VALUES],
+) -> bool {
+    if !is_available(path) {
+        return false;
+    }
+    let table = Table::split(table);
+    match path {
+        // SAFETY: `is_available` has just found ssse3 and sse4.1, which are all that it enables.
+        Path::Ssse3 => unsafe { look_up_ssse3(values, &table, found) },
+        // SAFETY: `is_available` has just found avx2, which is all that it enables.
+        Path::Avx2 => unsafe { look_up_avx2(values, &table, found) },
+        // SAFETY: `is_available` has just found avx512f, avx512bw and avx512vbmi.
+        Path::Vbmi => unsafe { look_up_vbmi(values, &table, found) },
+    }
+    true
+}
+
+/// A table of words as one of low and one of high bytes: byte shuffles look bytes up.
+struct Table {
+    low: [u8; 64],
+    high: [u8; 64],
+}
+
+impl Table {
+    fn split(table: &[u16; 64]) -> Self {
+        Self { low: table.map(|word| word as u8), high: table.map(|word| (word >> 8) as u8) }
+    }
+}
+
 fn load_128(bytes: &[u8; 16]) -> __m128i {
     // SAFETY: the array has the 16 bytes that are read; `loadu` asks for no alignment, and sse2
     // belongs to every x86-64.
@@ -257,4 +290,88 @@ fn store_step(bytes: &mut [u8; STEP], vector: __m512i) {
     // SAFETY: the mask has a bit for each of the 48 bytes of the array and none beyond; lanes without
     // a bit are not written. No alignment is asked for.
     unsafe { _mm512_mask_storeu_epi8(bytes.as_mut_ptr().cast(), STEP_MASK, vector) }
+}
+
+/// A byte shuffle knows 16 places, so the table is four of them. `value ^ 16k` is below 16 for the
+/// quarter that is meant; with 0x70 added, all others have the top bit, for which a shuffle gives 0.
+#[target_feature(enable = "ssse3,sse4.1")]
+fn look_up_ssse3(values: &[u8; VALUES], table: &Table, found: &mut [u16; VALUES]) {
+    let (groups, _) = values.as_chunks::<16>();
+    let (outs, _) = found.as_chunks_mut::<16>();
+    let (lows, _) = table.low.as_chunks::<16>();
+    let (highs, _) = table.high.as_chunks::<16>();
+    for (group, out) in groups.iter().zip(outs) {
+        let tiles = _mm_and_si128(load_128(group), _mm_set1_epi8(63));
+        let (mut low, mut high) = (_mm_setzero_si128(), _mm_setzero_si128());
+        for (quarter, (of_low, of_high)) in lows.iter().zip(highs).enumerate() {
+            let own = _mm_xor_si128(tiles, _mm_set1_epi8((quarter * 16) as i8));
+            let place = _mm_adds_epu8(own, _mm_set1_epi8(0x70));
+            low = _mm_or_si128(low, _mm_shuffle_epi8(load_128(of_low), place));
+            high = _mm_or_si128(high, _mm_shuffle_epi8(load_128(of_high), place));
+        }
+        let mut bytes = [0; 16];
+        store_128(&mut bytes, _mm_unpacklo_epi8(low, high));
+        words(&bytes, &mut out[..8]);
+        store_128(&mut bytes, _mm_unpackhi_epi8(low, high));
+        words(&bytes, &mut out[8..]);
+    }
+}
+
+/// Bytes as the little-endian words that they are; this compiles to a copy.
+fn words(bytes: &[u8], words: &mut [u16]) {
+    for (word, pair) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u16::from_le_bytes(*pair);
+    }
+}
+
+#[target_feature(enable = "avx2")]
+fn look_up_avx2(values: &[u8; VALUES], table: &Table, found: &mut [u16; VALUES]) {
+    let (groups, _) = values.as_chunks::<32>();
+    let (outs, _) = found.as_chunks_mut::<32>();
+    let (lows, _) = table.low.as_chunks::<16>();
+    let (highs, _) = table.high.as_chunks::<16>();
+    for (group, out) in groups.iter().zip(outs) {
+        // The halves are crossed so that each half's words come out behind each other.
+        let tiles = _mm256_permute4x64_epi64::<0b11_01_10_00>(load_256(group));
+        let tiles = _mm256_and_si256(tiles, _mm256_set1_epi8(63));
+        let (mut low, mut high) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+        for (quarter, (of_low, of_high)) in lows.iter().zip(highs).enumerate() {
+            let own = _mm256_xor_si256(tiles, _mm256_set1_epi8((quarter * 16) as i8));
+            let place = _mm256_adds_epu8(own, _mm256_set1_epi8(0x70));
+            let of_low = _mm256_broadcastsi128_si256(load_128(of_low));
+            let of_high = _mm256_broadcastsi128_si256(load_128(of_high));
+            low = _mm256_or_si256(low, _mm256_shuffle_epi8(of_low, place));
+            high = _mm256_or_si256(high, _mm256_shuffle_epi8(of_high, place));
+        }
+        let mut bytes = [0; 32];
+        store_256(&mut bytes, _mm256_unpacklo_epi8(low, high));
+        words(&bytes, &mut out[..16]);
+        store_256(&mut bytes, _mm256_unpackhi_epi8(low, high));
+        words(&bytes, &mut out[16..]);
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn look_up_vbmi(values: &[u8; VALUES], table: &Table, found: &mut [u16; VALUES]) {
+    let (groups, _) = values.as_chunks::<64>();
+    let (outs, _) = found.as_chunks_mut::<64>();
+    let (of_low, of_high) = (load_512(&table.low), load_512(&table.high));
+    for (group, out) in groups.iter().zip(outs) {
+        // Only the low six bits of a place are looked at.
+        let tiles = load_512(group);
+        let low = _mm512_permutexvar_epi8(tiles, of_low);
+        let high = _mm512_permutexvar_epi8(tiles, of_high);
+        let join = |low, high| {
+            let high = _mm512_slli_epi16::<8>(_mm512_cvtepu8_epi16(high));
+            _mm512_or_si512(_mm512_cvtepu8_epi16(low), high)
+        };
+        let first = join(_mm512_castsi512_si256(low), _mm512_castsi512_si256(high));
+        let second =
+            join(_mm512_extracti64x4_epi64::<1>(low), _mm512_extracti64x4_epi64::<1>(high));
+        let mut bytes = [0; 64];
+        store_512(&mut bytes, first);
+        words(&bytes, &mut out[..32]);
+        store_512(&mut bytes, second);
+        words(&bytes, &mut out[32..]);
+    }
 }

@@ -19,7 +19,7 @@ struct Bot {
     token: Token,
     sequence: Sequence,
     player: EntityId,
-    place: Option<(i16, i16)>,
+    place: (i16, i16),
     held: HashMap<ChunkId, ChunkVersion>,
     manifest: [ChunkEntry; 9],
 }
@@ -40,7 +40,7 @@ pub(crate) fn play(
     server: &str,
     token: Token,
     time: Duration,
-) -> Result<(u32, u32, Option<(i16, i16)>), Box<dyn Error>> {
+) -> Result<(u32, u32, (i16, i16)), Box<dyn Error>> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     socket.connect(server)?;
     socket.set_read_timeout(Some(Duration::from_millis(50)))?;
@@ -49,7 +49,7 @@ pub(crate) fn play(
         token,
         sequence: Sequence::new(0),
         player: EntityId(0),
-        place: None,
+        place: (0, 0),
         held: HashMap::new(),
         manifest: [ChunkEntry::default(); 9],
     };
@@ -68,7 +68,7 @@ pub(crate) fn play(
                 }
                 Packet::Entities(entities) => {
                     let me = entities.entities().find(|entity| entity.id() == bot.player);
-                    bot.place = me.map(|me| (me.x(), me.y())).or(bot.place);
+                    bot.place = me.map_or(bot.place, |me| (me.x(), me.y()));
                 }
                 other => println!("{other}"),
             }

@@ -70,6 +70,17 @@ pub fn unpack_portable(packed: &[u8; PACKED], tiles: &mut [u8; TILES]) -> u8 {
     largest.into_iter().fold(0, u8::max)
 }
 
+/// Looks each index up in a table. Only the low six bits of each index are taken.
+pub fn look_up(indices: &[u8; TILES], table: &[u16; 64], tiles: &mut [u16; TILES]) {
+    #[cfg(feature = "simd")]
+    if caves_sixbit::look_up(indices, table, tiles) {
+        return;
+    }
+    for (tile, index) in tiles.iter_mut().zip(indices) {
+        *tile = table[usize::from(index & 63)];
+    }
+}
+
 /// Unpacks nothing, but finds the first index that is `bound` or more: `(tile, index)`.
 ///
 /// ```

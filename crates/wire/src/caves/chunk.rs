@@ -229,10 +229,7 @@ impl<'a> ChunkView<'a> {
         }
         let mut indices = [0; TILES];
         self.indices(&mut indices);
-        for (tile, index) in tiles.iter_mut().zip(indices) {
-            // Six bits always lie within 64 entries.
-            *tile = palette[usize::from(index & 63)];
-        }
+        bits::look_up(&indices, &palette, tiles);
     }
 }
 
