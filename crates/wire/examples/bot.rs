@@ -14,12 +14,14 @@ use caves_wire::caves::{
     Packet, Sequence, Token,
 };
 
-struct Bot {
+pub(crate) struct Bot {
     socket: UdpSocket,
     token: Token,
     sequence: Sequence,
     player: EntityId,
-    place: (i16, i16),
+    pub(crate) place: (i16, i16),
+    pub(crate) ticks: u32,
+    pub(crate) chunks: u32,
     held: HashMap<ChunkId, ChunkVersion>,
     manifest: [ChunkEntry; 9],
 }
@@ -30,17 +32,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: bot HOST:PORT TOKEN SECONDS".into());
     };
     let token = Token(u64::from_str_radix(token.trim_start_matches("0x"), 16)?);
-    let seen = play(server, token, Duration::from_secs(seconds.parse()?))?;
-    println!("ticks, chunks, place: {seen:?}");
+    let bot = play(server, token, Duration::from_secs(seconds.parse()?))?;
+    println!("{} ticks, {} chunks, now at {:?}", bot.ticks, bot.chunks, bot.place);
     Ok(())
 }
 
-/// Walks for a while: how many ticks and chunks came, and where it is now.
-pub(crate) fn play(
-    server: &str,
-    token: Token,
-    time: Duration,
-) -> Result<(u32, u32, (i16, i16)), Box<dyn Error>> {
+/// Walks for a while.
+pub(crate) fn play(server: &str, token: Token, time: Duration) -> Result<Bot, Box<dyn Error>> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     socket.connect(server)?;
     socket.set_read_timeout(Some(Duration::from_millis(50)))?;
@@ -50,21 +48,23 @@ pub(crate) fn play(
         sequence: Sequence::new(0),
         player: EntityId(0),
         place: (0, 0),
+        ticks: 0,
+        chunks: 0,
         held: HashMap::new(),
         manifest: [ChunkEntry::default(); 9],
     };
     let (start, mut buf) = (Instant::now(), [0; 2048]);
-    let (mut ticks, mut chunks, mut spoke) = (0, 0, None::<Instant>);
+    let mut spoke = None::<Instant>;
     while start.elapsed() < time {
         if let Ok(len) = bot.socket.recv(&mut buf) {
             match Packet::parse(&buf[..len])? {
                 Packet::State(state) => {
                     (bot.player, bot.manifest) = (state.player(), state.chunks());
-                    ticks += 1;
+                    bot.ticks += 1;
                 }
                 Packet::Chunk(chunk) => {
                     bot.held.insert(chunk.entry().id, chunk.entry().version);
-                    chunks += 1;
+                    bot.chunks += 1;
                 }
                 Packet::Entities(entities) => {
                     let me = entities.entities().find(|entity| entity.id() == bot.player);
@@ -79,7 +79,7 @@ pub(crate) fn play(
             bot.step()?;
         }
     }
-    Ok((ticks, chunks, bot.place))
+    Ok(bot)
 }
 
 impl Bot {
