@@ -156,8 +156,8 @@ impl Play {
         play
     }
 
-    /// Whether a Welcome goes on with this session. A token alone does not show it: a registered one
-    /// may come from a server that was started again, where events count from 0.
+    /// Whether a Welcome goes on with this session. A token alone does not show it: one who began as
+    /// source-only has its registered token, also with a server that was started again.
     pub(super) fn is_resumed_by(&self, welcome: WelcomeView<'_>) -> bool {
         let expected = self.texts.next_expected();
         // What the server has not seen acknowledged lies behind what was delivered, not far.
@@ -286,7 +286,7 @@ impl Play {
             if let Some(sequence) = meta.u32(tag::EXECUTED_SEQUENCE).map(Sequence::new) {
                 let bits = meta.u32(tag::EXECUTED_BITS).unwrap_or(0);
                 self.executed = Some((sequence, bits));
-                self.settle(sequence);
+                self.settle(sequence, bits, events);
             }
         }
         if let Some(tick) = self.assembly.tick() {
@@ -296,15 +296,21 @@ impl Play {
         }
     }
 
-    /// What is not newer than the last executed number is covered.
-    fn settle(&mut self, executed: Sequence) {
+    /// What is not newer than the last executed number is covered; what had to arrive and is covered
+    /// by another number alone is told to be lost (R36).
+    fn settle(&mut self, executed: Sequence, bits: u32, events: &mut VecDeque<ClientEvent>) {
         if !self.numbered {
             // A process before this one has used the session: its numbers are gone on from.
             self.sequence = executed;
         }
-        while self.sent.front().is_some_and(|sent| !sent.sequence.is_newer_than(executed)) {
-            self.sent.pop_front();
+        let covered = |sent: &mut InFlight| !sent.sequence.is_newer_than(executed);
+        while let Some(sent) = self.sent.pop_front_if(covered) {
             self.sent_at.pop_front();
+            let back = executed.distance_from(sent.sequence);
+            let done = back == 0 || bits.checked_shr(back - 1).is_some_and(|bits| bits & 1 == 1);
+            if !done && sent.action.must_arrive() {
+                events.push_back(ClientEvent::ActionLost(sent.action));
+            }
         }
         if self.sent.is_empty() {
             self.repeat.stop();
