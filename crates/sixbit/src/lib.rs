@@ -14,7 +14,7 @@
 //! let mut tiles = [0; caves_sixbit::VALUES];
 //! tiles[..4].copy_from_slice(&[1, 2, 3, 63]);
 //! let mut packed = [0; caves_sixbit::PACKED];
-//! if caves_sixbit::pack(&tiles, &mut packed) {
+//! if caves_sixbit::pack(&tiles, &mut packed) == Some(63) {
 //!     assert_eq!(packed[..3], [0x81, 0x30, 0xFC]);
 //!     let mut back = [0; caves_sixbit::VALUES];
 //!     assert_eq!(caves_sixbit::unpack(&packed, &mut back), Some(63));
@@ -63,10 +63,10 @@ impl Path {
     }
 }
 
-/// Packs with the best path; `false`, and nothing written, where there is none. Only the low six bits
-/// of each value are taken.
-pub fn pack(values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> bool {
-    Path::best().is_some_and(|path| pack_by(path, values, packed))
+/// Packs with the best path and gives the largest value; `None`, and nothing written, where there is
+/// none. Only the low six bits of each value are packed, but the largest is told as it stands.
+pub fn pack(values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> Option<u8> {
+    pack_by(Path::best()?, values, packed)
 }
 
 /// Unpacks with the best path and gives the largest value; `None`, and nothing written, where there is
@@ -75,19 +75,32 @@ pub fn unpack(packed: &[u8; PACKED], values: &mut [u8; VALUES]) -> Option<u8> {
     unpack_by(Path::best()?, packed, values)
 }
 
-/// Packs with one path; `false`, and nothing written, where this processor does not have it.
-pub fn pack_by(path: Path, values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> bool {
+/// Unpacks and looks each value up in a table, with the best path, and gives the largest value; `None`,
+/// and nothing written, where there is none.
+///
+/// ```
+/// let table = core::array::from_fn(|i| 700 + i as u16);
+/// let mut found = [0; caves_sixbit::VALUES];
+/// if let Some(largest) = caves_sixbit::decode(&[0x41; caves_sixbit::PACKED], &table, &mut found) {
+///     assert_eq!((found[0], largest), (701, 20));
+/// }
+/// ```
+pub fn decode(packed: &[u8; PACKED], table: &[u16; 64], found: &mut [u16; VALUES]) -> Option<u8> {
+    decode_by(Path::best()?, packed, table, found)
+}
+
+/// [`pack`] with one path; `None` where this processor does not have it.
+pub fn pack_by(path: Path, values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> Option<u8> {
     #[cfg(target_arch = "x86_64")]
     return x86::pack(path, values, packed);
     #[cfg(not(target_arch = "x86_64"))]
     {
         let _ = (path, values, packed);
-        false
+        None
     }
 }
 
-/// Unpacks with one path and gives the largest value; `None`, and nothing written, where this
-/// processor does not have it.
+/// [`unpack`] with one path; `None` where this processor does not have it.
 pub fn unpack_by(path: Path, packed: &[u8; PACKED], values: &mut [u8; VALUES]) -> Option<u8> {
     #[cfg(target_arch = "x86_64")]
     return x86::unpack(path, packed, values);
@@ -98,34 +111,19 @@ pub fn unpack_by(path: Path, packed: &[u8; PACKED], values: &mut [u8; VALUES]) -
     }
 }
 
-/// Looks each value up in a table with the best path; `false`, and nothing written, where there is
-/// none. Only the low six bits of each value are taken.
-///
-/// ```
-/// let mut table = [0; 64];
-/// table[5] = 700;
-/// let mut found = [1; caves_sixbit::VALUES];
-/// if caves_sixbit::look_up(&[5; caves_sixbit::VALUES], &table, &mut found) {
-///     assert_eq!(found, [700; caves_sixbit::VALUES]);
-/// }
-/// ```
-pub fn look_up(values: &[u8; VALUES], table: &[u16; 64], found: &mut [u16; VALUES]) -> bool {
-    Path::best().is_some_and(|path| look_up_by(path, values, table, found))
-}
-
-/// Looks up with one path; `false`, and nothing written, where this processor does not have it.
-pub fn look_up_by(
+/// [`decode`] with one path; `None` where this processor does not have it.
+pub fn decode_by(
     path: Path,
-    values: &[u8; VALUES],
+    packed: &[u8; PACKED],
     table: &[u16; 64],
     found: &mut [u16; VALUES],
-) -> bool {
+) -> Option<u8> {
     #[cfg(target_arch = "x86_64")]
-    return x86::look_up(path, values, table, found);
+    return x86::decode(path, packed, table, found);
     #[cfg(not(target_arch = "x86_64"))]
     {
-        let _ = (path, values, table, found);
-        false
+        let _ = (path, packed, table, found);
+        None
     }
 }
 
@@ -155,7 +153,7 @@ mod tests {
         let cut = values.map(|value| value & 63);
         for path in available() {
             let mut packed = [0xA5; PACKED];
-            assert!(pack_by(path, values, &mut packed));
+            assert_eq!(pack_by(path, values, &mut packed), values.iter().copied().max());
             assert_eq!(packed, expected, "{path:?}");
             let mut back = [0xA5; VALUES];
             assert_eq!(unpack_by(path, &packed, &mut back), cut.iter().copied().max(), "{path:?}");
@@ -192,31 +190,38 @@ mod tests {
     fn a_path_that_is_missing_writes_nothing() {
         for path in Path::ALL.into_iter().filter(|path| !path.is_available()) {
             let mut packed = [7; PACKED];
-            assert!(!pack_by(path, &[1; VALUES], &mut packed));
+            assert_eq!(pack_by(path, &[1; VALUES], &mut packed), None);
             assert_eq!(packed, [7; PACKED]);
             let mut values = [7; VALUES];
             assert_eq!(unpack_by(path, &packed, &mut values), None);
             assert_eq!(values, [7; VALUES]);
             let mut found = [7; VALUES];
-            assert!(!look_up_by(path, &values, &[1; 64], &mut found));
+            assert_eq!(decode_by(path, &packed, &[1; 64], &mut found), None);
             assert_eq!(found, [7; VALUES]);
         }
     }
 
-    fn check_look_up(values: &[u8; VALUES], table: &[u16; 64]) {
-        let expected = values.map(|value| table[usize::from(value & 63)]);
+    fn check_decode(values: &[u8; VALUES], table: &[u16; 64]) {
+        let cut = values.map(|value| value & 63);
+        let expected = cut.map(|value| table[usize::from(value)]);
         for path in available() {
             let mut found = [0xA5A5; VALUES];
-            assert!(look_up_by(path, values, table, &mut found));
+            let largest = decode_by(path, &naive(values), table, &mut found);
             assert_eq!(found, expected, "{path:?}");
+            assert_eq!(largest, cut.iter().copied().max(), "{path:?}");
         }
     }
 
     #[test]
     fn every_value_is_looked_up_in_every_lane() {
         let table: [u16; 64] = core::array::from_fn(|i| (i as u16).wrapping_mul(0x1357) ^ 0xC0DE);
-        for shift in 0..=255u8 {
-            check_look_up(&core::array::from_fn(|i| (i as u8).wrapping_add(shift)), &table);
+        for shift in 0..64u8 {
+            check_decode(&core::array::from_fn(|i| (i as u8).wrapping_add(shift)), &table);
+        }
+        for place in 0..VALUES {
+            let mut values = [7; VALUES];
+            values[place] = 63;
+            check_decode(&values, &table);
         }
     }
 
@@ -226,7 +231,7 @@ mod tests {
             values in proptest::collection::vec(proptest::num::u8::ANY, VALUES),
             table in proptest::collection::vec(proptest::num::u16::ANY, 64),
         ) {
-            check_look_up(values[..].try_into().unwrap(), table[..].try_into().unwrap());
+            check_decode(values[..].try_into().unwrap(), table[..].try_into().unwrap());
         }
 
         #[test]

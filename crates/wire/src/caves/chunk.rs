@@ -59,31 +59,35 @@ impl Chunk<'_> {
     /// Writes the packet to the start of `buf`.
     ///
     /// # Errors
-    /// `buf` is too short, the palette has no or more than 64 entries, or an index lies outside it.
+    /// `buf` is too short, the palette has no or more than 64 entries, or an index lies outside it. In
+    /// the last case `buf` holds no packet, but not what it held before either: tiles are checked while
+    /// they are packed.
     pub fn emit(&self, buf: &mut [u8]) -> Result<usize, EmitError> {
         let field = |field, limit, got| EmitError::Field { packet: Raw::NAME, field, limit, got };
         let count = self.palette.len();
         if !(1..=MAX_PALETTE).contains(&count) {
             return Err(field("palette", MAX_PALETTE, count));
         }
-        let largest = usize::from(self.indices.iter().copied().fold(0, u8::max));
-        if largest >= count {
-            return Err(field("tile index", count - 1, largest));
-        }
-        let mut tail = [0; 2 * MAX_PALETTE + PACKED];
-        let (palette, rest) = tail.split_at_mut(2 * count);
-        for (bytes, tile) in palette.as_chunks_mut().0.iter_mut().zip(self.palette) {
-            *bytes = tile.to_le_bytes();
-        }
-        if let Some(packed) = rest.first_chunk_mut() {
-            bits::pack(self.indices, packed);
-        }
+        let (needed, got) = (self.len(), buf.len());
+        let short = EmitError::Buffer { packet: Raw::NAME, needed, got };
+        let room = buf.get_mut(..needed).ok_or(short)?;
+        let (head, tail) = room.split_at_mut(HEAD);
+        let (palette, tiles) = tail.split_at_mut(2 * count);
         let raw = Raw {
             header: Header::new(Raw::TYPE, ClientType::OFFICIAL),
             chunk: self.entry.into(),
             pal_count: count as u8,
         };
-        layout::put(&raw, &tail[..2 * count + PACKED], buf)
+        head.copy_from_slice(raw.as_bytes());
+        for (bytes, tile) in palette.as_chunks_mut().0.iter_mut().zip(self.palette) {
+            *bytes = tile.to_le_bytes();
+        }
+        let largest = usize::from(bits::pack(self.indices, tiles.first_chunk_mut().ok_or(short)?));
+        if largest >= count {
+            head[0] = 0;
+            return Err(field("tile index", count - 1, largest));
+        }
+        Ok(needed)
     }
 }
 
@@ -174,6 +178,21 @@ impl<'a> ChunkView<'a> {
     /// Another length, magic, version or type; a palette of no or over 64 entries; an index that
     /// the palette does not have (R27).
     pub fn parse(datagram: &'a [u8]) -> Result<Self, ParseError> {
+        let view = Self::open(datagram)?;
+        view.checked(bits::unpack_below(view.packed, view.raw.pal_count, &mut [0; TILES]))
+    }
+
+    /// As [`ChunkView::parse`] and then [`ChunkView::tiles`], in one pass over the tiles.
+    ///
+    /// # Errors
+    /// Those of [`ChunkView::parse`]; `tiles` holds nothing of use then.
+    pub fn decode(datagram: &'a [u8], tiles: &mut [u16; TILES]) -> Result<Self, ParseError> {
+        let view = Self::open(datagram)?;
+        view.checked(bits::decode(view.packed, view.raw.pal_count, &view.table(), tiles))
+    }
+
+    /// Everything but the indices.
+    fn open(datagram: &'a [u8]) -> Result<Self, ParseError> {
         let (raw, tail) = layout::head::<Raw>(datagram)?;
         let count = usize::from(raw.pal_count);
         if !(1..=MAX_PALETTE).contains(&count) {
@@ -191,19 +210,32 @@ impl<'a> ChunkView<'a> {
         let (palette, packed) =
             <[U16]>::ref_from_prefix_with_elems(tail, count).map_err(|_| short(()))?;
         let packed: &[u8; PACKED] = packed.try_into().map_err(|_| short(()))?;
-        let largest = bits::unpack(packed, &mut [0; TILES]);
-        if largest >= raw.pal_count
-            && let Some((tile, index)) = bits::first_at_least(packed, raw.pal_count)
-        {
-            return Err(ParseError {
-                packet: Raw::NAME,
-                kind: ErrorKind::PaletteIndex,
-                offset: HEAD + 2 * count + tile / 4 * 3,
-                needed: count - 1,
-                got: index.into(),
-            });
-        }
         Ok(Self { raw, palette, packed })
+    }
+
+    /// The first index that the palette does not have, unless all are below its length.
+    fn checked(self, below: bool) -> Result<Self, ParseError> {
+        if below {
+            return Ok(self);
+        }
+        let (tile, index) =
+            bits::first_at_least(self.packed, self.raw.pal_count).unwrap_or_default();
+        Err(ParseError {
+            packet: Raw::NAME,
+            kind: ErrorKind::PaletteIndex,
+            offset: HEAD + 2 * self.palette.len() + tile / 4 * 3,
+            needed: self.palette.len() - 1,
+            got: index.into(),
+        })
+    }
+
+    /// The palette, filled up to what six bits can ask for.
+    fn table(self) -> [u16; MAX_PALETTE] {
+        let mut table = [0; MAX_PALETTE];
+        for (entry, tile) in table.iter_mut().zip(self.palette()) {
+            *entry = tile;
+        }
+        table
     }
 
     /// Which chunk, at which version.
@@ -218,18 +250,14 @@ impl<'a> ChunkView<'a> {
 
     /// Writes each tile's place in the palette, row by row; all are below its length.
     pub fn indices(self, indices: &mut [u8; TILES]) {
-        bits::unpack(self.packed, indices);
+        // Checked when it was parsed.
+        bits::unpack_below(self.packed, self.raw.pal_count, indices);
     }
 
     /// Writes each tile's type, row by row.
     pub fn tiles(self, tiles: &mut [u16; TILES]) {
-        let mut palette = [0; MAX_PALETTE];
-        for (entry, tile) in palette.iter_mut().zip(self.palette()) {
-            *entry = tile;
-        }
-        let mut indices = [0; TILES];
-        self.indices(&mut indices);
-        bits::look_up(&indices, &palette, tiles);
+        // Checked when it was parsed.
+        bits::decode(self.packed, self.raw.pal_count, &self.table(), tiles);
     }
 }
 
@@ -284,6 +312,9 @@ mod tests {
             let mut back = [0; TILES];
             ChunkView::parse(&buf[..len]).unwrap().tiles(&mut back);
             assert_eq!(back, tiles, "{kinds} kinds");
+            back.fill(9);
+            ChunkView::decode(&buf[..len], &mut back).unwrap();
+            assert_eq!(back, tiles, "{kinds} kinds, at once");
         }
         let many: [u16; TILES] = core::array::from_fn(|i| i as u16 % 65);
         assert!(Paletted::from_tiles(&many).is_err());
@@ -319,6 +350,7 @@ mod tests {
         let error = ChunkView::parse(&buf[..len]).unwrap_err();
         assert_eq!(error.kind, ErrorKind::PaletteIndex);
         assert_eq!((error.offset, error.needed, error.got), (20, 1, 3));
+        assert_eq!(ChunkView::decode(&buf[..len], &mut [0; TILES]).unwrap_err(), error);
         buf[12] = 0;
         assert_eq!(ChunkView::parse(&buf[..len]).unwrap_err().kind, ErrorKind::PaletteCount);
         buf[12] = 65;
