@@ -112,15 +112,13 @@ impl State {
     }
 
     fn read(&mut self) -> usize {
-        let Ok(view) = ChunkView::parse(&self.packet.0[..self.len]) else { return 0 };
-        view.tiles(&mut self.tiles.0);
-        2 * TILES
+        let read = ChunkView::decode(&self.packet.0[..self.len], &mut self.tiles.0);
+        if read.is_ok() { 2 * TILES } else { 0 }
     }
 
     fn read_portable(&mut self) -> usize {
-        let Ok(view) = portable::ChunkView::parse(&self.packet.0[..self.len]) else { return 0 };
-        view.tiles(&mut self.tiles.0);
-        2 * TILES
+        let read = portable::ChunkView::decode(&self.packet.0[..self.len], &mut self.tiles.0);
+        if read.is_ok() { 2 * TILES } else { 0 }
     }
 
     fn look(&self, len: usize) -> Outcome {

@@ -13,7 +13,8 @@ use crate::chunks;
 
 pub(crate) const PACK: &str = "pack 1024 tiles";
 pub(crate) const UNPACK: &str = "unpack 1024 tiles and check each against pal_count";
-pub(crate) const LOOK_UP: &str = "look 1024 tiles up in a palette of 64";
+pub(crate) const LOOK_UP: &str =
+    "unpack 1024 tiles, check each, and look them up in a palette of 64";
 pub(crate) const MEMCPY: &str = "memcpy(1024)";
 pub(crate) const PORTABLE: &str = "ours, portable";
 pub(crate) const CHOSEN: &str = "ours, as chosen";
@@ -54,7 +55,9 @@ pub(crate) fn pack() -> Result<Group, Mismatch> {
         })
     };
     group.add(memcpy())?;
-    group.add(ours(PORTABLE.into(), |s| bits::pack_portable(&s.tiles.0, &mut s.packed.0)))?;
+    group.add(ours(PORTABLE.into(), |s| {
+        bits::pack_portable(&s.tiles.0, &mut s.packed.0);
+    }))?;
     for path in Path::ALL.into_iter().filter(|path| path.is_available()) {
         let op: fn(&mut State) = match path {
             Path::Ssse3 => |s| pack_by(Path::Ssse3, s),
@@ -63,7 +66,9 @@ pub(crate) fn pack() -> Result<Group, Mismatch> {
         };
         group.add(ours(by(path), op))?;
     }
-    group.add(ours(CHOSEN.into(), |s| bits::pack(&s.tiles.0, &mut s.packed.0)))?;
+    group.add(ours(CHOSEN.into(), |s| {
+        bits::pack(&s.tiles.0, &mut s.packed.0);
+    }))?;
     group.add(ours("naive loop".into(), |s| naive_pack(&s.tiles.0, &mut s.packed.0)))?;
     group.add(base64_decode())?;
     group.add(bitpacking_compress())?;
@@ -82,7 +87,7 @@ pub(crate) fn unpack() -> Result<Group, Mismatch> {
     };
     group.add(memcpy())?;
     group.add(ours(PORTABLE.into(), |s| {
-        bits::unpack_portable(&s.packed.0, &mut s.tiles.0) < s.count
+        bits::unpack_below_portable(&s.packed.0, s.count, &mut s.tiles.0)
     }))?;
     for path in Path::ALL.into_iter().filter(|path| path.is_available()) {
         let op: fn(&mut State) -> bool = match path {
@@ -92,7 +97,7 @@ pub(crate) fn unpack() -> Result<Group, Mismatch> {
         };
         group.add(ours(by(path), op))?;
     }
-    group.add(ours(CHOSEN.into(), |s| bits::unpack(&s.packed.0, &mut s.tiles.0) < s.count))?;
+    group.add(ours(CHOSEN.into(), |s| bits::unpack_below(&s.packed.0, s.count, &mut s.tiles.0)))?;
     group.add(ours("naive loop".into(), |s| naive_unpack(&s.packed.0, &mut s.tiles.0, s.count)))?;
     group.add(base64_encode())?;
     group.add(bitpacking_decompress())?;
@@ -110,7 +115,7 @@ fn unpack_by(path: Path, s: &mut State) -> bool {
 
 type LookUp = (State, [u16; 64], Aligned<[u16; TILES]>);
 
-/// Index to kind of tile, the last step of a decode.
+/// Packed indices to kinds of tile: all of a decode but the rest of the packet.
 pub(crate) fn look_up() -> Result<Group, Mismatch> {
     let mut group = Group::new(LOOK_UP);
     let [.., sample] = Sample::all();
@@ -125,7 +130,7 @@ pub(crate) fn look_up() -> Result<Group, Mismatch> {
     };
     group.add(chunks::memcpy(&sample))?;
     group.add(ours(PORTABLE.into(), |(s, table, found)| {
-        caves_wire_portable::bits::look_up(&s.tiles.0, table, &mut found.0);
+        assert!(bits::decode_portable(&s.packed.0, s.count, table, &mut found.0));
     }))?;
     for path in Path::ALL.into_iter().filter(|path| path.is_available()) {
         let op: fn(&mut LookUp) = match path {
@@ -136,13 +141,14 @@ pub(crate) fn look_up() -> Result<Group, Mismatch> {
         group.add(ours(by(path), op))?;
     }
     group.add(ours(CHOSEN.into(), |(s, table, found)| {
-        bits::look_up(&s.tiles.0, table, &mut found.0);
+        assert!(bits::decode(&s.packed.0, s.count, table, &mut found.0));
     }))?;
     Ok(group)
 }
 
 fn look_up_by(path: Path, (s, table, found): &mut LookUp) {
-    caves_sixbit::look_up_by(path, &s.tiles.0, table, &mut found.0);
+    let most = caves_sixbit::decode_by(path, &s.packed.0, table, &mut found.0);
+    assert!(most.is_some_and(|most| most < s.count));
 }
 
 fn memcpy() -> Case {

@@ -97,23 +97,15 @@ impl Tables<'_> {
         vec![Goal::new("FNV-1a, four together, a message / the serial loop", 0.3, together)]
     }
 
-    /// A decode with a path that is not this processor's best, which the library cannot be told to take. It
-    /// is what the choice takes, and the difference of the paths at each step: as often to unpack as the
-    /// portable build shows by its own difference, and once to look up.
+    /// A decode with a path that is not this processor's best, which the library cannot be told to take:
+    /// what the choice takes, and the difference of the paths where the tiles are decoded.
     fn decode_by(&self, path: Path, sample: &str) -> Option<f64> {
-        use six_bits::{CHOSEN, LOOK_UP, PORTABLE, UNPACK, by};
-        let over_choice = |table: &str, row: &str| {
-            let time = |row| self.table(table)?.row(row).map(Row::nanoseconds);
-            Some(time(row)? - time(CHOSEN)?)
-        };
+        use six_bits::{CHOSEN, LOOK_UP, by};
+        let tiles = self.table(LOOK_UP)?;
+        let tiles = |row: &str| tiles.row(row).map(Row::nanoseconds);
         let decode = self.table(&chunks::decode_title(sample))?;
         let decode = |row| decode.row(row).map(Row::nanoseconds);
-        let chosen = decode(chunks::CHOSEN)?;
-        let portable = decode(chunks::PORTABLE)? - chosen;
-        let unpackings =
-            (portable - over_choice(LOOK_UP, PORTABLE)?) / over_choice(UNPACK, PORTABLE)?;
-        let path = by(path);
-        let time = chosen + unpackings * over_choice(UNPACK, &path)? + over_choice(LOOK_UP, &path)?;
+        let time = decode(chunks::CHOSEN)? + tiles(&by(path))? - tiles(CHOSEN)?;
         Some(time / decode(chunks::MEMCPY)?)
     }
 

@@ -14,7 +14,7 @@
 //! let mut tiles = [0; caves_sixbit::VALUES];
 //! tiles[..4].copy_from_slice(&[1, 2, 3, 63]);
 //! let mut packed = [0; caves_sixbit::PACKED];
-//! if caves_sixbit::pack(&tiles, &mut packed) == Some(63) {
+//! if caves_sixbit::pack(&tiles, &mut packed) {
 //!     assert_eq!(packed[..3], [0x81, 0x30, 0xFC]);
 //!     let mut back = [0; caves_sixbit::VALUES];
 //!     assert_eq!(caves_sixbit::unpack(&packed, &mut back), Some(63));
@@ -63,10 +63,15 @@ impl Path {
     }
 }
 
-/// Packs with the best path and gives the largest value; `None`, and nothing written, where there is
-/// none. Only the low six bits of each value are packed, but the largest is told as it stands.
-pub fn pack(values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> Option<u8> {
-    pack_by(Path::best()?, values, packed)
+/// Packs with the best path; `false`, and nothing written, where there is none. Only the low six bits of
+/// each value are taken.
+pub fn pack(values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> bool {
+    Path::best().is_some_and(|path| pack_by(path, values, packed))
+}
+
+/// [`pack`], and gives the largest value as it stood; `None`, and nothing written, where there is no path.
+pub fn pack_and_look(values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> Option<u8> {
+    pack_and_look_by(Path::best()?, values, packed)
 }
 
 /// Unpacks with the best path and gives the largest value; `None`, and nothing written, where there is
@@ -89,10 +94,25 @@ pub fn decode(packed: &[u8; PACKED], table: &[u16; 64], found: &mut [u16; VALUES
     decode_by(Path::best()?, packed, table, found)
 }
 
-/// [`pack`] with one path; `None` where this processor does not have it.
-pub fn pack_by(path: Path, values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> Option<u8> {
+/// [`pack`] with one path; `false` where this processor does not have it.
+pub fn pack_by(path: Path, values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> bool {
     #[cfg(target_arch = "x86_64")]
-    return x86::pack(path, values, packed);
+    return x86::pack::<false>(path, values, packed).is_some();
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = (path, values, packed);
+        false
+    }
+}
+
+/// [`pack_and_look`] with one path; `None` where this processor does not have it.
+pub fn pack_and_look_by(
+    path: Path,
+    values: &[u8; VALUES],
+    packed: &mut [u8; PACKED],
+) -> Option<u8> {
+    #[cfg(target_arch = "x86_64")]
+    return x86::pack::<true>(path, values, packed);
     #[cfg(not(target_arch = "x86_64"))]
     {
         let _ = (path, values, packed);
@@ -153,7 +173,11 @@ mod tests {
         let cut = values.map(|value| value & 63);
         for path in available() {
             let mut packed = [0xA5; PACKED];
-            assert_eq!(pack_by(path, values, &mut packed), values.iter().copied().max());
+            assert!(pack_by(path, values, &mut packed));
+            assert_eq!(packed, expected, "{path:?}");
+            packed.fill(0xA5);
+            let largest = pack_and_look_by(path, values, &mut packed);
+            assert_eq!(largest, values.iter().copied().max());
             assert_eq!(packed, expected, "{path:?}");
             let mut back = [0xA5; VALUES];
             assert_eq!(unpack_by(path, &packed, &mut back), cut.iter().copied().max(), "{path:?}");
@@ -190,7 +214,8 @@ mod tests {
     fn a_path_that_is_missing_writes_nothing() {
         for path in Path::ALL.into_iter().filter(|path| !path.is_available()) {
             let mut packed = [7; PACKED];
-            assert_eq!(pack_by(path, &[1; VALUES], &mut packed), None);
+            assert!(!pack_by(path, &[1; VALUES], &mut packed));
+            assert_eq!(pack_and_look_by(path, &[1; VALUES], &mut packed), None);
             assert_eq!(packed, [7; PACKED]);
             let mut values = [7; VALUES];
             assert_eq!(unpack_by(path, &packed, &mut values), None);

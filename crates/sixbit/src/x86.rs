@@ -24,17 +24,22 @@ pub(super) fn is_available(path: Path) -> bool {
     }
 }
 
-pub(super) fn pack(path: Path, values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> Option<u8> {
+/// `LOOK` asks for the largest value, which costs about a third; without it the answer is 0.
+pub(super) fn pack<const LOOK: bool>(
+    path: Path,
+    values: &[u8; VALUES],
+    packed: &mut [u8; PACKED],
+) -> Option<u8> {
     if !is_available(path) {
         return None;
     }
     Some(match path {
         // SAFETY: `is_available` has just found ssse3 and sse4.1, which are all that it enables.
-        Path::Ssse3 => unsafe { pack_ssse3(values, packed) },
+        Path::Ssse3 => unsafe { pack_ssse3::<LOOK>(values, packed) },
         // SAFETY: `is_available` has just found avx2, which is all that it enables.
-        Path::Avx2 => unsafe { pack_avx2(values, packed) },
+        Path::Avx2 => unsafe { pack_avx2::<LOOK>(values, packed) },
         // SAFETY: `is_available` has just found avx512f, avx512bw and avx512vbmi.
-        Path::Vbmi => unsafe { pack_vbmi(values, packed) },
+        Path::Vbmi => unsafe { pack_vbmi::<LOOK>(values, packed) },
     })
 }
 
@@ -98,12 +103,14 @@ impl Table {
 // 16 values at a time
 
 #[target_feature(enable = "ssse3,sse4.1")]
-fn pack_ssse3(values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> u8 {
+fn pack_ssse3<const LOOK: bool>(values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> u8 {
     let (groups, _) = values.as_chunks::<16>();
     let mut most = _mm_setzero_si128();
     for (place, group) in groups.iter().enumerate() {
         let given = load_128(group);
-        most = _mm_max_epu8(most, given);
+        if LOOK {
+            most = _mm_max_epu8(most, given);
+        }
         let tiles = _mm_and_si128(given, _mm_set1_epi8(63));
         let pairs = _mm_maddubs_epi16(tiles, _mm_set1_epi16(0x4001));
         let fours = _mm_madd_epi16(pairs, _mm_set1_epi32(0x1000_0001));
@@ -120,6 +127,7 @@ fn pack_ssse3(values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> u8 {
 }
 
 /// Sixteen values of the step at this place.
+#[inline]
 #[target_feature(enable = "ssse3,sse4.1")]
 fn spread_ssse3(packed: &[u8; PACKED], place: usize) -> __m128i {
     let bytes = match packed[place * 12..].first_chunk() {
@@ -174,18 +182,21 @@ fn decode_ssse3(packed: &[u8; PACKED], table: &[u16; 64], found: &mut [u16; VALU
     largest(most)
 }
 
-/// The largest of sixteen bytes.
+/// The largest of sixteen bytes: the smallest of their complements, which one instruction finds among
+/// eight words, each the smaller of two bytes.
+#[inline]
+#[target_feature(enable = "sse4.1")]
 fn largest(vector: __m128i) -> u8 {
-    let mut bytes = [0; 16];
-    store_128(&mut bytes, vector);
-    bytes.into_iter().fold(0, u8::max)
+    let complement = _mm_xor_si128(vector, _mm_set1_epi8(-1));
+    let smaller = _mm_min_epu8(complement, _mm_srli_epi16::<8>(complement));
+    !(_mm_cvtsi128_si32(_mm_minpos_epu16(smaller)) as u8)
 }
 
 // ---------------------------------------------------------------------------------------------
 // 32 values at a time
 
 #[target_feature(enable = "avx2")]
-fn pack_avx2(values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> u8 {
+fn pack_avx2<const LOOK: bool>(values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> u8 {
     let (groups, _) = values.as_chunks::<32>();
     let close = _mm256_broadcastsi128_si256(load_128(&CLOSE));
     // The twelve bytes of the upper half move up to those of the lower half.
@@ -193,7 +204,9 @@ fn pack_avx2(values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> u8 {
     let mut most = _mm256_setzero_si256();
     for (place, group) in groups.iter().enumerate() {
         let given = load_256(group);
-        most = _mm256_max_epu8(most, given);
+        if LOOK {
+            most = _mm256_max_epu8(most, given);
+        }
         let tiles = _mm256_and_si256(given, _mm256_set1_epi8(63));
         let pairs = _mm256_maddubs_epi16(tiles, _mm256_set1_epi16(0x4001));
         let fours = _mm256_madd_epi16(pairs, _mm256_set1_epi32(0x1000_0001));
@@ -210,6 +223,7 @@ fn pack_avx2(values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> u8 {
 }
 
 /// 32 values of the step at this place.
+#[inline]
 #[target_feature(enable = "avx2")]
 fn spread_avx2(packed: &[u8; PACKED], place: usize) -> __m256i {
     let bytes = match packed[place * 24..].first_chunk() {
@@ -269,6 +283,7 @@ fn decode_avx2(packed: &[u8; PACKED], table: &[u16; 64], found: &mut [u16; VALUE
     largest_256(most)
 }
 
+#[inline]
 #[target_feature(enable = "avx2")]
 fn largest_256(vector: __m256i) -> u8 {
     largest(_mm_max_epu8(_mm256_castsi256_si128(vector), _mm256_extracti128_si256::<1>(vector)))
@@ -283,12 +298,14 @@ const STEP: usize = 48;
 const STEP_MASK: u64 = (1 << STEP) - 1;
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn pack_vbmi(values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> u8 {
+fn pack_vbmi<const LOOK: bool>(values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> u8 {
     let close = load_512(&CLOSE_512);
     let mut most = _mm512_setzero_si512();
     for (place, group) in values.as_chunks::<64>().0.iter().enumerate() {
         let given = load_512(group);
-        most = _mm512_max_epu8(most, given);
+        if LOOK {
+            most = _mm512_max_epu8(most, given);
+        }
         let tiles = _mm512_and_si512(given, _mm512_set1_epi8(63));
         let pairs = _mm512_maddubs_epi16(tiles, _mm512_set1_epi16(0x4001));
         let fours = _mm512_madd_epi16(pairs, _mm512_set1_epi32(0x1000_0001));
@@ -304,6 +321,7 @@ fn pack_vbmi(values: &[u8; VALUES], packed: &mut [u8; PACKED]) -> u8 {
 }
 
 /// 64 values of the step at this place.
+#[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn spread_vbmi(packed: &[u8; PACKED], place: usize) -> __m512i {
     let rest = &packed[place * STEP..];
@@ -349,6 +367,7 @@ fn decode_vbmi(packed: &[u8; PACKED], table: &[u16; 64], found: &mut [u16; VALUE
     largest_512(most)
 }
 
+#[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn largest_512(vector: __m512i) -> u8 {
     let halves = (_mm512_castsi512_si256(vector), _mm512_extracti64x4_epi64::<1>(vector));
@@ -383,36 +402,42 @@ const OPEN_512: [u8; 64] = {
 // ---------------------------------------------------------------------------------------------
 // Registers and arrays
 
+#[inline]
 fn load_128(bytes: &[u8; 16]) -> __m128i {
     // SAFETY: the array has the 16 bytes that are read; `loadu` asks for no alignment, and sse2
     // belongs to every x86-64.
     unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
 }
 
+#[inline]
 fn store_128(bytes: &mut [u8; 16], vector: __m128i) {
     // SAFETY: the array has the 16 bytes that are written; `storeu` asks for no alignment, and sse2
     // belongs to every x86-64.
     unsafe { _mm_storeu_si128(bytes.as_mut_ptr().cast(), vector) }
 }
 
+#[inline]
 fn store_128_words(words: &mut [u16; 8], vector: __m128i) {
     // SAFETY: the array has the 16 bytes that are written, any of which make words; `storeu` asks for
     // no alignment, and sse2 belongs to every x86-64.
     unsafe { _mm_storeu_si128(words.as_mut_ptr().cast(), vector) }
 }
 
+#[inline]
 #[target_feature(enable = "avx2")]
 fn load_256(bytes: &[u8; 32]) -> __m256i {
     // SAFETY: the array has the 32 bytes that are read; `loadu` asks for no alignment.
     unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
 }
 
+#[inline]
 #[target_feature(enable = "avx2")]
 fn store_256(bytes: &mut [u8; 32], vector: __m256i) {
     // SAFETY: the array has the 32 bytes that are written; `storeu` asks for no alignment.
     unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), vector) }
 }
 
+#[inline]
 #[target_feature(enable = "avx2")]
 fn store_256_words(words: &mut [u16; 16], vector: __m256i) {
     // SAFETY: the array has the 32 bytes that are written, any of which make words; `storeu` asks for
@@ -420,24 +445,28 @@ fn store_256_words(words: &mut [u16; 16], vector: __m256i) {
     unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), vector) }
 }
 
+#[inline]
 #[target_feature(enable = "avx512f")]
 fn load_512(bytes: &[u8; 64]) -> __m512i {
     // SAFETY: the array has the 64 bytes that are read; `loadu` asks for no alignment.
     unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
 }
 
+#[inline]
 #[target_feature(enable = "avx512f")]
 fn load_512_words(words: &[u16; 32]) -> __m512i {
     // SAFETY: the array has the 64 bytes that are read; `loadu` asks for no alignment.
     unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
 }
 
+#[inline]
 #[target_feature(enable = "avx512f")]
 fn store_512(bytes: &mut [u8; 64], vector: __m512i) {
     // SAFETY: the array has the 64 bytes that are written; `storeu` asks for no alignment.
     unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), vector) }
 }
 
+#[inline]
 #[target_feature(enable = "avx512f")]
 fn store_512_words(words: &mut [u16; 32], vector: __m512i) {
     // SAFETY: the array has the 64 bytes that are written, any of which make words; `storeu` asks for
@@ -445,6 +474,7 @@ fn store_512_words(words: &mut [u16; 32], vector: __m512i) {
     unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), vector) }
 }
 
+#[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn load_step(bytes: &[u8; STEP]) -> __m512i {
     // SAFETY: the mask has a bit for each of the 48 bytes of the array and none beyond; lanes without
@@ -452,6 +482,7 @@ fn load_step(bytes: &[u8; STEP]) -> __m512i {
     unsafe { _mm512_maskz_loadu_epi8(STEP_MASK, bytes.as_ptr().cast()) }
 }
 
+#[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn store_step(bytes: &mut [u8; STEP], vector: __m512i) {
     // SAFETY: the mask has a bit for each of the 48 bytes of the array and none beyond; lanes without

@@ -14,8 +14,7 @@ pub const TILES: usize = 1024;
 /// Bytes of a packed chunk.
 pub const PACKED: usize = TILES / 4 * 3;
 
-/// Packs 1024 indices into 768 bytes and gives the largest index. Only the low six bits of each are
-/// packed, but the largest is told as it stands: whoever packs for a palette checks it.
+/// Packs 1024 indices into 768 bytes. Only the low six bits of each index are taken.
 ///
 /// ```
 /// use caves_wire::bits;
@@ -23,19 +22,19 @@ pub const PACKED: usize = TILES / 4 * 3;
 /// let mut tiles = [0; bits::TILES];
 /// tiles[..4].copy_from_slice(&[1, 2, 3, 63]);
 /// let mut packed = [0; bits::PACKED];
-/// assert_eq!(bits::pack(&tiles, &mut packed), 63);
+/// bits::pack(&tiles, &mut packed);
 /// assert_eq!(packed[..3], [0b1000_0001, 0b0011_0000, 0b1111_1100]);
 /// ```
-pub fn pack(tiles: &[u8; TILES], packed: &mut [u8; PACKED]) -> u8 {
+pub fn pack(tiles: &[u8; TILES], packed: &mut [u8; PACKED]) {
     #[cfg(feature = "simd")]
-    if let Some(largest) = caves_sixbit::pack(tiles, packed) {
-        return largest;
+    if caves_sixbit::pack(tiles, packed) {
+        return;
     }
-    pack_portable(tiles, packed)
+    pack_portable(tiles, packed);
 }
 
 /// [`pack`] without vector instructions of our own.
-pub fn pack_portable(tiles: &[u8; TILES], packed: &mut [u8; PACKED]) -> u8 {
+pub fn pack_portable(tiles: &[u8; TILES], packed: &mut [u8; PACKED]) {
     let (groups, _) = tiles.as_chunks::<8>();
     let (outs, _) = packed.as_chunks_mut::<6>();
     for (group, out) in groups.iter().zip(outs) {
@@ -46,6 +45,20 @@ pub fn pack_portable(tiles: &[u8; TILES], packed: &mut [u8; PACKED]) -> u8 {
         let word = (word & 0xFF_FFFF) | (word >> 32 & 0xFF_FFFF) << 24;
         out.copy_from_slice(&word.to_le_bytes()[..6]);
     }
+}
+
+/// [`pack`], and gives the largest index as it stood: whoever packs for a palette checks it.
+pub fn pack_and_look(tiles: &[u8; TILES], packed: &mut [u8; PACKED]) -> u8 {
+    #[cfg(feature = "simd")]
+    if let Some(largest) = caves_sixbit::pack_and_look(tiles, packed) {
+        return largest;
+    }
+    pack_and_look_portable(tiles, packed)
+}
+
+/// [`pack_and_look`] without vector instructions of our own.
+pub fn pack_and_look_portable(tiles: &[u8; TILES], packed: &mut [u8; PACKED]) -> u8 {
+    pack_portable(tiles, packed);
     // A loop of its own, which the compiler turns into vector instructions that all machines have.
     tiles.iter().copied().fold(0, u8::max)
 }
@@ -175,8 +188,10 @@ mod tests {
     type Decode = fn(&[u8; PACKED], u8, &[u16; 64], &mut [u16; TILES]) -> bool;
 
     /// What is chosen, and the portable code whether it is chosen or not.
-    const WAYS: [(Pack, Unpack, Decode); 2] =
-        [(pack, unpack_below, decode), (pack_portable, unpack_below_portable, decode_portable)];
+    const WAYS: [(Pack, Unpack, Decode); 2] = [
+        (pack_and_look, unpack_below, decode),
+        (pack_and_look_portable, unpack_below_portable, decode_portable),
+    ];
 
     fn check(tiles: &[u8; TILES]) {
         let largest = tiles.iter().copied().max().unwrap_or(0);
@@ -185,6 +200,11 @@ mod tests {
             let mut packed = [0xAA; PACKED];
             assert_eq!(pack(tiles, &mut packed), largest);
             assert_eq!(packed, naive(tiles));
+            for pack in [super::pack, pack_portable] {
+                packed.fill(0xAA);
+                pack(tiles, &mut packed);
+                assert_eq!(packed, naive(tiles));
+            }
             for bound in [largest, largest + 1, 64] {
                 let mut back = [0xAA; TILES];
                 assert_eq!(unpack_below(&packed, bound, &mut back), largest < bound, "{bound}");

@@ -82,7 +82,8 @@ impl Chunk<'_> {
         for (bytes, tile) in palette.as_chunks_mut().0.iter_mut().zip(self.palette) {
             *bytes = tile.to_le_bytes();
         }
-        let largest = usize::from(bits::pack(self.indices, tiles.first_chunk_mut().ok_or(short)?));
+        let tiles = tiles.first_chunk_mut().ok_or(short)?;
+        let largest = usize::from(bits::pack_and_look(self.indices, tiles));
         if largest >= count {
             head[0] = 0;
             return Err(field("tile index", count - 1, largest));
