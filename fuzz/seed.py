@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Writes the first inputs of every corpus: the test vectors of the wire crate, and scripts that walk the long ways.
+
+    python3 fuzz/seed.py            # adds to fuzz/corpus; files are named by their SHA-1, as libFuzzer does
+
+The scripts follow the numbers of `take_step` in `src/targets/{server,client,game}_input.rs`.
+"""
+
+import hashlib
+import json
+import pathlib
+
+HERE = pathlib.Path(__file__).parent
+VECTORS = HERE / "../crates/wire/vectors"
+PARTS = {"tlv", "tiles", "fnv", "header"}
+
+
+def put(target, data):
+    folder = HERE / "corpus" / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / hashlib.sha1(data).hexdigest()).write_bytes(data)
+
+
+def vectors():
+    for path in sorted(VECTORS.glob("*.json")):
+        for case in json.loads(path.read_text())["cases"]:
+            if "hex" not in case:
+                continue
+            data = bytes.fromhex(case["hex"])
+            if path.stem == "tlv":
+                put("tlv", data)
+            elif path.stem == "tiles":
+                put("tiles", data)
+            elif path.stem not in PARTS or path.stem == "header":
+                put("datagram", data)
+                if "error" not in case:
+                    put("roundtrip", data)
+
+
+def names():
+    for name in ["Ada", "Zoë", " x", "x ", "", "a" * 32, "a" * 33, "ＡＤＡ", "Straße", "ẞ", "ς", "ﬁne", "a\u202eb", "İi", "ǅ",
+                 "世界", "e\u0301", "\u1fb4", "x\u3000", "\U0001f600"]:
+        put("names", name.encode())
+    put("names", b"\xff\xfe")
+
+
+# A step of `server_input`: number, peer, client type, fields, changes.
+def hello(peer, nonce=0):
+    return bytes([7, peer, 0, nonce, 0])
+
+
+def join(peer, nonce=0, flags=3, fields=(0, 3)):
+    return bytes([10, peer, 0, flags, nonce, *fields, 0])
+
+
+def action(peer, sequence, kind, token=0):
+    return bytes([16, peer, 0, token, *sequence.to_bytes(4, "little"), 0, 0, 1, kind, 0])
+
+
+def wait(milliseconds):
+    return bytes([0, *milliseconds.to_bytes(2, "little")])
+
+
+TICK = bytes([2])
+DUE = bytes([1])
+ACKNOWLEDGE = bytes([24, 0, 0, 0, 0, 0])
+
+
+def server_scripts():
+    both = hello(0) + join(0)
+    events = bytes([3, 0, 5, 10, 0, 1])
+    yield both + action(0, 7, 1) + TICK + action(0, 8, 2) + action(0, 9, 13) + TICK + TICK
+    yield both + events + ACKNOWLEDGE + DUE * 12
+    yield both + events + DUE * 60
+    yield both + wait(10_000)
+    # Moves to another address, at once and after some silence.
+    yield both + hello(1, 1) + join(1, 1, 7, (0, 3, 130, 0)) + wait(3000) + join(1, 1, 7, (0, 3, 130, 0))
+    # A stranger's questions, a flood, other versions.
+    yield hello(4) * 25 + bytes([26, 4, 0]) + bytes(9) + bytes([6, 4]) + wait(2000) + bytes([22, 4, 0]) + bytes(9)
+    yield bytes([7, 4, 0, 0, 1, 2, 0, 3]) + bytes([7, 5, 0, 0, 1, 64, 0, 200])
+    # Refusals: taken, reserved, banned, bad and no names, wrong cookies, a full server.
+    yield both + b"".join(hello(4, 2) + join(4, 2, 3, (name, 3)) for name in range(8))
+    yield b"".join(hello(peer, peer % 4) + join(peer, peer % 4, 2, (3,)) for peer in range(10))
+    yield join(4) + hello(9) + join(9)
+    # A registered token, without joining, moved, restarted, left, joined.
+    source = action(0, 100, 1, 200) + TICK
+    late = b"".join(action(0, n, 1) + wait(600) for n in (10, 11, 12)) + TICK
+    yield source + late + wait(3000) + action(1, 5, 1, 200) + TICK
+    yield source + wait(1000) + bytes([23, 0, 0, 200, 0, 0]) + action(0, 101, 1, 200)
+    yield source + hello(4) + join(4, 0, 7, (0, 3, 200)) + wait(3000) + join(4, 0, 7, (0, 3, 200))
+    # The operator ends a session, and the server.
+    yield both + bytes([4, 0, 1]) + DUE * 3 + both + bytes([5, 0xA5]) + both
+    # Queries, pings, repeated Joins.
+    yield both + bytes([21, 0, 0, 0, 1, 0, 0, 0, 0]) * 12 + bytes([29, 0, 0, 0]) * 3 + wait(100) + bytes([29, 0, 0, 0])
+
+
+def client_scripts():
+    enter = bytes([9, 7, 0]) + bytes([11, 4, 0, 10, 0])
+    own = bytes([7, 0, 1, 1, 2, 2, 3, 65, 100, 97, 3, 9, 0, 0, 0, 1, 0, 1, 0, 2, 0, 0])
+    update = bytes([7, 3, 0, 0, 1, 1, 1, 1, 2, 3, 65, 100, 97, 1, 0, 1, 0, 1, 0, 0])
+    chunk = bytes([21, 0, 0, 3, 1, 2, 0]) + bytes(61) + bytes([0])
+    text = bytes([25, 0, 3, 104, 101, 121, 0])
+    yield enter
+    yield enter + update * 3 + chunk + own
+    yield enter + update + text * 3 + bytes([8, 140]) + DUE * 20
+    yield enter + update + bytes([2, 1]) * 3 + bytes([2, 7]) + DUE * 20 + update * 4 + DUE * 30
+    yield enter + update + bytes([3, 2]) + DUE * 3 + bytes([23, 2, 1, 4, 2, 65, 66, 0]) + bytes([3, 3]) + DUE * 60
+    yield enter + update + wait(2000) + DUE * 10 + enter + update
+    yield enter + update + bytes([14, 4, 0]) + DUE * 8 + enter
+    yield enter + update + bytes([14, 1, 0]) + DUE
+    for reason in range(1, 11):
+        yield bytes([9, 7, 0]) + bytes([13, reason, 2, 110, 111, 0]) + DUE * 6 + enter
+    yield enter + bytes([15, 255]) + (9).to_bytes(4, "little") + bytes([0, 0, 0]) + wait(200) * 3
+    yield enter + update + DUE * 4 + bytes([24, 0]) + DUE * 30 + bytes([6, 0xA5]) + DUE * 4
+    yield DUE * 40
+
+
+def game_scripts():
+    tick = bytes([0])
+    walk = b"".join(bytes([8, way << 4]) + tick for way in (1, 1, 2, 2, 3, 0, 1)) * 3
+    yield tick * 20
+    yield walk
+    yield b"".join(bytes([8, kind]) + tick * 2 for kind in range(14)) + bytes([12, 0]) + tick * 4
+    yield bytes([5, 50] + [5, 6, 7, 1, 9, 0, 3] * 6) * 6 + bytes([13, 0]) * 6
+    yield tick * 3 + bytes([7, 40]) + tick * 10 + bytes([7, 200]) + tick * 10
+    yield bytes([14, 20, 0]) + bytes.fromhex("4c5201080000") + bytes(14) + tick * 3
+
+
+def main():
+    vectors()
+    names()
+    for target, scripts in [("server_input", server_scripts), ("client_input", client_scripts), ("game_input", game_scripts)]:
+        for kind, script in enumerate(scripts()):
+            put(target, bytes([kind % 4]) + script)
+
+
+if __name__ == "__main__":
+    main()
