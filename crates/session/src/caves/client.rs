@@ -8,7 +8,7 @@ use caves_link::time::{Deadline, Instant};
 use caves_wire::caves::{
     ChallengeView, ChunkEntry, ChunkId, ChunkView, ClientType, DetailView, EntityId, EntityIter,
     EventKind, Features, Leave, LeaveReason, LeaveView, Nonce, Packet, RefuseReason, RefuseView,
-    Sequence, StateView, Tick, Token, WelcomeView, tag,
+    Sequence, StateView, Tick, Token, VERSION, WelcomeView, tag,
 };
 use caves_wire::text;
 
@@ -334,8 +334,12 @@ impl Client {
     fn on_refuse(&mut self, now: Instant, view: RefuseView<'_>) -> Result<(), DropReason> {
         let reason = view.reason();
         let answered = self.attempt.as_ref().is_some_and(|attempt| {
-            // All but a refused version answer a Join, never a Hello (section 2).
-            let expected = attempt.has_joined() || reason == RefuseReason::VERSION;
+            // All but a refused version answer a Join, never a Hello (section 2); and a server that
+            // speaks our version has not refused it, but something that was damaged on the way.
+            let expected = match reason {
+                RefuseReason::VERSION => view.version() != VERSION,
+                _ => attempt.has_joined(),
+            };
             attempt.nonce == view.nonce() && expected
         });
         if !answered {
