@@ -3,7 +3,7 @@
 //! Apart from [`targets`](crate::targets), which an ordinary test includes and where this crate is not
 //! at hand.
 
-use caves_sixbit::{PACKED, Path, VALUES, decode_by, pack_by, unpack_by};
+use caves_sixbit::{PACKED, Path, VALUES, decode_by, pack_and_look_by, pack_by, unpack_by};
 
 use crate::targets::tiles::{filled, naive_pack};
 
@@ -18,10 +18,13 @@ pub fn every_path(data: &[u8]) {
     });
     for path in Path::ALL.into_iter().filter(|path| path.is_available()) {
         let mut packed = [0xA5; PACKED];
-        // The largest value is told as it stands, uncut.
-        let largest = pack_by(path, &values, &mut packed);
-        assert_eq!(largest, values.iter().copied().max(), "{path:?} finds the largest to pack");
+        assert!(pack_by(path, &values, &mut packed), "{path:?} is available");
         assert_eq!(packed, expected, "{path:?} packs");
+        packed.fill(0xA5);
+        // The largest value is told as it stood, uncut.
+        let largest = pack_and_look_by(path, &values, &mut packed);
+        assert_eq!(largest, values.iter().copied().max(), "{path:?} finds the largest to pack");
+        assert_eq!(packed, expected, "{path:?} packs and looks");
         let mut back = [0xA5; VALUES];
         assert_eq!(unpack_by(path, &packed, &mut back), most, "{path:?} finds the largest");
         assert_eq!(back, cut, "{path:?} unpacks");

@@ -55,8 +55,10 @@ pub fn check_name(bytes: &[u8]) -> Result<&str, NameError> {
 /// assert_eq!(fold_name("Straße"), fold_name("STRASSE"));
 /// ```
 pub fn fold_name(name: &str) -> String {
-    // Up and down again is the full case folding: "ß" becomes "ss", and both sigmas one.
-    name.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfkc().collect()
+    // Down, up and down again is the full case folding: "ß" and its capital "ẞ" become "ss", and both
+    // sigmas one. The first step is for capitals that are their own upper case.
+    let lower = name.nfkc().flat_map(char::to_lowercase);
+    lower.flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfkc().collect()
 }
 
 #[cfg(test)]
@@ -78,6 +80,8 @@ mod tests {
     fn names_that_look_the_same_are_the_same() {
         assert_eq!(fold_name("Ada"), "ada");
         assert_eq!(fold_name("ΣΑΣ"), fold_name("σας"));
+        assert_eq!(fold_name("STRAẞE"), fold_name("Straße"));
+        assert_eq!(fold_name("ẞ"), "ss");
         assert_eq!(fold_name("e\u{301}"), fold_name("É"));
         assert_ne!(fold_name("ada"), fold_name("adb"));
     }
