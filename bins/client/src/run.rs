@@ -197,6 +197,8 @@ impl Run {
         self.socket.handle_timeout(self.poll.registry(), now);
         self.client.handle_timeout(now);
         if self.app.poll_timeout().is_some_and(|due| due <= now) {
+            // A step that was due before the key counts as let go is sent, however late it is now.
+            self.send();
             self.app.handle_timeout(&mut self.client, now);
             self.dirty = true;
         }
