@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use std::io::{Read, Write};
+use std::net::{SocketAddr, UdpSocket};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
@@ -38,6 +39,17 @@ impl Running {
         let thread = std::thread::spawn(move || server.run().map(|_| ()).unwrap());
         Self { port, stop, thread: Some(thread) }
     }
+}
+
+/// An address that a server can come back to: no socket with a port of the system's choice, such
+/// as those of the tests beside, takes it in between.
+fn fixed_address() -> SocketAddr {
+    // The system chooses from 32768 on (`ip_local_port_range`).
+    let first = 20_000 + u16::try_from(std::process::id() % 10_000).unwrap();
+    (first..32_000)
+        .map(|port| SocketAddr::from(([127, 0, 0, 1], port)))
+        .find(|addr| UdpSocket::bind(addr).is_ok())
+        .expect("a free port")
 }
 
 impl Drop for Running {
@@ -221,7 +233,7 @@ fn info_needs_no_terminal_and_prints_what_the_server_says() {
 #[test]
 fn info_of_nobody_exits_with_1() {
     // A socket that is read by nobody keeps its port from others.
-    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let server = format!("127.0.0.1:{}", silent.local_addr().unwrap().port());
     let output = run(&["--info", &server]);
     assert_eq!(output.status.code(), Some(1));
@@ -307,14 +319,14 @@ fn who_is_refused_for_good_is_told_why_on_the_restored_terminal() {
 #[test]
 #[ignore = "needs script of bsdutils; .ci/run runs this"]
 fn a_server_that_is_shut_down_is_waited_for() {
-    let server = Running::start(|_| {});
-    let port = server.port;
-    let mut terminal = Terminal::start(&format!("--connect 127.0.0.1:{port} --name Ada"));
+    let addr = fixed_address();
+    let server = Running::start(|config| config.listen = vec![addr]);
+    let mut terminal = Terminal::start(&format!("--connect {addr} --name Ada"));
     terminal.wait_for("in view");
     drop(server);
     terminal.wait_for("The server was shut down");
     let _again = Running::start(|config| {
-        config.listen = vec![([127, 0, 0, 1], port).into()];
+        config.listen = vec![addr];
         config.session.name = "New Caves".to_owned();
     });
     terminal.wait_for("You have come to New Caves.");
