@@ -248,6 +248,13 @@ impl Client {
         &self.session
     }
 
+    /// Does something wrong from now on.
+    #[doc(hidden)]
+    #[cfg(feature = "faults")]
+    pub const fn inject(&mut self, fault: caves_session::fault::Fault) {
+        self.session.inject(fault);
+    }
+
     /// What was received and dropped.
     pub const fn counters(&self) -> &Counters {
         self.session.counters()

@@ -46,4 +46,4 @@ mod words;
 
 pub use client::Client;
 pub use mirror::Mirror;
-pub use server::{Server, ServerConfig, ServerEvent};
+pub use server::{Executed, Server, ServerConfig, ServerEvent};

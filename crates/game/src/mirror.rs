@@ -28,6 +28,7 @@ pub struct Mirror {
     me: EntityId,
     details: BTreeMap<EntityId, Details>,
     messages: VecDeque<Message>,
+    told: u64,
 }
 
 #[derive(Debug)]
@@ -126,6 +127,7 @@ impl Mirror {
             me: EntityId::NONE,
             details: BTreeMap::new(),
             messages: VecDeque::new(),
+            told: 0,
         }
     }
 
@@ -154,6 +156,11 @@ impl Mirror {
         Some(TileId(self.chunks.get(&pos.chunk())?.tiles[pos.index()]))
     }
 
+    /// The tiles of a chunk that the server sent, row by row, as numbers of the content.
+    pub fn chunk(&self, chunk: ChunkPos) -> Option<&[u16; CHUNK_TILES]> {
+        self.chunks.get(&chunk).map(|known| &*known.tiles)
+    }
+
     /// The player's own figure.
     pub fn me(&self) -> Option<&Figure> {
         self.figure(self.me)
@@ -180,11 +187,17 @@ impl Mirror {
         &self.messages
     }
 
+    /// How many messages were ever added: those that were kept and those that gave way.
+    pub const fn told(&self) -> u64 {
+        self.told
+    }
+
     /// Adds a message; the oldest gives way.
     pub fn tell(&mut self, kind: MessageKind, from: Option<String>, text: String) {
         if self.messages.len() >= MESSAGES {
             self.messages.pop_front();
         }
+        self.told += 1;
         self.messages.push_back(Message { kind, from, text });
     }
 

@@ -119,9 +119,11 @@ pub(crate) fn emit_chunk(
     world: &World,
     offset: VersionOffset,
     chunk: ChunkPos,
+    torn: bool,
     buf: &mut [u8],
 ) -> Option<usize> {
-    let loaded = world.loaded_chunk(chunk)?;
+    let beside = ChunkPos { x: chunk.x + i32::from(torn), ..chunk };
+    let loaded = world.loaded_chunk(beside).or_else(|| world.loaded_chunk(chunk))?;
     let mut palette = [0; caves_wire::caves::MAX_PALETTE];
     let kinds = loaded.palette();
     for (place, tile) in palette.iter_mut().zip(kinds) {

@@ -9,8 +9,9 @@ use caves_session::caves::{
     Joined, Left, OwnedAction, Server as Sessions, ServerConfig as SessionConfig,
     ServerEvent as SessionEvent, ServerReceived, SessionId,
 };
+use caves_session::fault::Fault;
 use caves_session::{Counters, Peer, Random, Transmit};
-use caves_wire::caves::{ChunkEntry, EventKind, RefuseReason, Tick};
+use caves_wire::caves::{ChunkEntry, EventKind, RefuseReason, Sequence, Tick};
 use caves_wire::text;
 use caves_world::{ChunkPos, Command, EntityId, Event, World, WorldConfig};
 
@@ -87,6 +88,21 @@ pub enum ServerEvent {
     },
 }
 
+/// An action that was executed: for logs, replays and tests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Executed {
+    /// In which tick.
+    pub tick: Tick,
+    /// Whose it was.
+    pub session: SessionId,
+    /// Whom it moved.
+    pub player: EntityId,
+    /// The number that its client gave it.
+    pub sequence: Sequence,
+    /// What was asked of the world.
+    pub command: Command,
+}
+
 /// One player in the caves.
 #[derive(Debug)]
 struct Player {
@@ -134,6 +150,7 @@ pub struct Server {
     happened: Vec<Event>,
     /// The slots of those in the caves, in the order of this tick; reused.
     order: Vec<usize>,
+    executed: Vec<Executed>,
 }
 
 impl Server {
@@ -167,6 +184,7 @@ impl Server {
             events: VecDeque::new(),
             happened: Vec::new(),
             order: Vec::new(),
+            executed: Vec::new(),
         }
     }
 
@@ -191,6 +209,7 @@ impl Server {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.sessions.handle_timeout(now);
         self.follow_sessions(now);
+        self.executed.clear();
         let mut left = CATCH_UP;
         while let Some(due) = self.next_tick.filter(|due| *due <= now) {
             if left == 0 {
@@ -254,6 +273,19 @@ impl Server {
     /// The caves.
     pub const fn world(&self) -> &World {
         &self.world
+    }
+
+    /// What was executed in the last [`Server::handle_timeout`], in that order: one action a session
+    /// and tick (R19).
+    pub fn executed(&self) -> &[Executed] {
+        &self.executed
+    }
+
+    /// Does something wrong from now on.
+    #[doc(hidden)]
+    #[cfg(feature = "faults")]
+    pub const fn inject(&mut self, fault: Fault) {
+        self.sessions.inject(fault);
     }
 
     /// The sessions.
@@ -365,10 +397,15 @@ impl Server {
     fn execute_actions(&mut self, now: Instant) {
         for slot in &self.order {
             let Some(player) = &mut self.players[*slot] else { continue };
-            let Some((_, action)) = self.sessions.next_action(player.session) else { continue };
-            let asked = cleaned(now, action, &mut player.says);
+            let Some((sequence, action)) = self.sessions.next_action(player.session) else {
+                continue;
+            };
+            let command = cleaned(now, action, &mut player.says);
             // An action without effect counts as executed (R19).
-            let _ = self.world.execute(player.entity, asked);
+            let _ = self.world.execute(player.entity, command.clone());
+            let Player { session, entity, .. } = *player;
+            let tick = self.tick;
+            self.executed.push(Executed { tick, session, player: entity, sequence, command });
         }
     }
 
@@ -463,7 +500,8 @@ impl Server {
             } else if let Some(len) = self.update.emit(step - 1, buf) {
                 Some(len)
             } else if let Some(chunk) = self.stream.chunks.pop_front() {
-                replicate::emit_chunk(&self.world, self.offset, chunk, buf)
+                let torn = self.sessions.faults().has(Fault::TearsChunks);
+                replicate::emit_chunk(&self.world, self.offset, chunk, torn, buf)
             } else {
                 self.stream.current = None;
                 None

@@ -184,9 +184,7 @@ fn details_are_told_of_oneself_and_of_what_is_in_view_and_every_question_ends() 
     let ada = site.join("Ada", lossy(30));
     site.until(20_000, |site| site.is_playable(ada)).expect("playable");
     let me = site.seats[ada].client.mirror().me().unwrap().id;
-    let now = site.now;
-    site.seats[ada].client.look(now, me).unwrap();
-    site.seats[ada].client.look(now, caves_world::EntityId(4_000_000)).unwrap();
+    assert!(site.look(ada, me) && site.look(ada, caves_world::EntityId(4_000_000)));
     site.run(6000);
     let mirror = site.seats[ada].client.mirror();
     assert_eq!(mirror.details(me).unwrap().inventory.as_deref(), Some(&[][..]));
@@ -307,5 +305,6 @@ fn enter(site: &mut Site, from: caves_session::Peer, name: &str, nonce: u64) {
     let len = Join { client_type, nonce, cookie, meta: &meta }.emit(&mut buf).unwrap();
     let join = buf[..len].to_vec();
     site.server.handle_datagram(site.now, from, &join);
+    site.truth.take_bytes(&site.server, from, join.len());
     while site.server.poll_transmit(site.now, &mut buf).is_some() {}
 }

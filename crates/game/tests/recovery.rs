@@ -229,7 +229,6 @@ fn ticks_missed_in_a_pause_are_made_up_for_five_at_most() {
 fn garbage_on_the_path_ends_nothing() {
     let (mut site, ada) = playing(22);
     let corrupt = LinkConfig { corrupt: Chance::percent(20), ..GOOD };
-    site.net.set_corruption(caves_netsim::flip_bits);
     site.set_link(ada, corrupt);
     site.run(20_000);
     assert_eq!(site.server.players(), 1);

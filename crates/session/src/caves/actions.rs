@@ -85,6 +85,11 @@ impl ActionGate {
         self.executed
     }
 
+    /// Actions that wait for their tick.
+    pub fn waiting(&self) -> usize {
+        self.waiting.iter().flatten().count()
+    }
+
     /// Judges an action that arrives.
     pub fn offer(&mut self, now: Instant, sequence: Sequence, action: Action<&str>) -> Offer {
         if matches!(action, Action::NoOp) {

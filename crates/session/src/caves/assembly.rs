@@ -115,6 +115,24 @@ impl Assembly {
         EntityIter::new(&self.complete)
     }
 
+    /// Ticks under way.
+    pub fn open_ticks(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Forgets which tick is shown: only a deliberate fault asks for that.
+    pub(super) const fn forget_shown(&mut self) {
+        self.shown = None;
+    }
+
+    /// Shows what came of a tick, complete or not: only a deliberate fault asks for that.
+    pub(super) fn show_anyway(&mut self, packet: EntitiesView<'_>) {
+        if self.is_news(packet.tick()) {
+            self.complete.extend_from_slice(packet.entry_bytes());
+            self.shown = Some(Shown { tick: packet.tick(), checksum: 0 });
+        }
+    }
+
     fn is_news(&self, tick: Tick) -> bool {
         self.shown.is_none_or(|shown| tick.is_newer_than(shown.tick))
     }

@@ -13,8 +13,10 @@ use caves_wire::caves::{
 use caves_wire::text;
 
 use super::attempt::{Attempt, RECOVERY, Wish};
+use super::gauges::ClientGauges;
 use super::play::Play;
 use super::{LEAVE_GAP, LEAVE_REPEATS, OwnedAction, RETRY};
+use crate::fault::{Fault, Faults};
 use crate::{Counters, DropReason, Random};
 
 /// Without a StatePacket for this long the client looks for its session anew (section 2, recovery).
@@ -194,6 +196,7 @@ pub struct Client {
     ended: Option<ClientEnd>,
     events: VecDeque<ClientEvent>,
     counters: Counters,
+    faults: Faults,
 }
 
 #[derive(Debug)]
@@ -230,6 +233,7 @@ impl Client {
             ended: None,
             events: VecDeque::new(),
             counters: Counters::default(),
+            faults: Faults::default(),
         };
         client.begin_attempt(now, None);
         client
@@ -309,7 +313,8 @@ impl Client {
         self.attempt = None;
         self.wait.clear();
         self.waits = 0;
-        let same = self.play.as_ref().is_some_and(|play| play.is_resumed_by(view));
+        let keeps = self.faults.has(Fault::KeepsCaves);
+        let same = self.play.as_ref().is_some_and(|play| keeps || play.is_resumed_by(view));
         let resumed = match &mut self.play {
             Some(play) if same => {
                 play.resume(now, view);
@@ -317,7 +322,9 @@ impl Client {
             }
             _ => {
                 let start = Sequence::new(self.random.next_u64() as u32);
-                let old = self.play.replace(Play::new(now, start, self.config.client_type, view));
+                let client_type = self.config.client_type;
+                let play = Play::new(now, start, client_type, view, self.faults);
+                let old = self.play.replace(play);
                 self.report_lost(old);
                 false
             }
@@ -390,6 +397,9 @@ impl Client {
     }
 
     fn report_lost(&mut self, old: Option<Play>) {
+        if self.faults.has(Fault::LosesActions) {
+            return;
+        }
         let lost = old.into_iter().flat_map(Play::into_must_arrive);
         self.events.extend(lost.map(ClientEvent::ActionLost));
     }
@@ -418,6 +428,7 @@ impl Client {
         if self.ended.is_some() {
             return;
         }
+        self.faults.woken(now);
         if self.wait.is_due(now) {
             self.wait.clear();
             self.begin_attempt(now, None);
@@ -428,6 +439,7 @@ impl Client {
         if let Some(play) = &mut self.play {
             play.handle_timeout(now, &mut self.events);
             let lost = play.silence(now) >= RECOVER_AFTER || play.is_unheard(now);
+            let lost = lost && !self.faults.has(Fault::NeverRecovers);
             if lost && self.attempt.is_none() && self.wait.get().is_none() {
                 self.begin_attempt(now, None);
             }
@@ -447,13 +459,19 @@ impl Client {
         if self.ended.is_some() {
             return self.goodbye.as_ref().map(|goodbye| goodbye.due);
         }
-        let recovers = self.attempt.is_none() && self.wait.get().is_none();
+        if self.faults.has(Fault::StandsStill) && self.attempt.is_some() && self.play.is_some() {
+            return Some(Instant::ZERO);
+        }
+        let recovers = self.attempt.is_none()
+            && self.wait.get().is_none()
+            && !self.faults.has(Fault::NeverRecovers);
         Deadline::earliest([
             self.wait.get(),
             self.attempt.as_ref().and_then(Attempt::deadline),
             self.play.as_ref().and_then(Play::deadline),
             self.play.as_ref().filter(|_| recovers).map(|play| play.state_at + RECOVER_AFTER),
             self.play.as_ref().filter(|_| recovers).and_then(Play::unheard_at),
+            self.faults.next_fidget(),
         ])
     }
 
@@ -618,6 +636,20 @@ impl Client {
     /// What was received and dropped.
     pub const fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// How full the tables and queues are.
+    pub fn gauges(&self) -> ClientGauges {
+        let mut gauges = self.play.as_ref().map(Play::gauges).unwrap_or_default();
+        gauges.news = self.events.len();
+        gauges
+    }
+
+    /// Does something wrong from now on.
+    #[doc(hidden)]
+    #[cfg(feature = "faults")]
+    pub const fn inject(&mut self, fault: Fault) {
+        self.faults = Faults::only(fault);
     }
 }
 

@@ -106,6 +106,10 @@ impl UsedNonces {
         self.known.contains(&(peer, nonce))
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.order.len()
+    }
+
     fn forget_old(&mut self, now: Instant) {
         while let Some((at, peer, nonce)) = self.order.front()
             && now.saturating_since(*at) >= REMEMBERED

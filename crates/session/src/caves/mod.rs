@@ -29,6 +29,7 @@ mod assembly;
 mod attempt;
 mod client;
 mod cookie;
+mod gauges;
 mod info;
 mod join;
 mod names;
@@ -43,6 +44,7 @@ pub use assembly::{Assembly, MAX_PACKETS};
 pub use client::{
     Client, ClientConfig, ClientEnd, ClientEvent, ClientReceived, ClientStatus, InFlight, PushError,
 };
+pub use gauges::{ClientGauges, ServerGauges};
 pub use info::{InfoQuery, ServerInfo};
 pub use join::{Ban, BanTarget, ClientEntry};
 pub use names::{NameError, check_name, fold_name};

@@ -95,6 +95,14 @@ impl Outbox {
         self.goodbyes.front().map(|goodbye| goodbye.due)
     }
 
+    pub(super) fn answers(&self) -> usize {
+        self.answers.len()
+    }
+
+    pub(super) fn goodbyes(&self) -> usize {
+        self.goodbyes.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.answers.is_empty() && self.goodbyes.is_empty()
     }

@@ -15,9 +15,11 @@ use caves_wire::caves::{
 use caves_wire::text;
 
 use super::assembly::Assembly;
+use super::gauges::ClientGauges;
 use super::client::{ClientEvent, ClientReceived, InFlight, PushError};
 use super::{EVENT_WINDOW, KEEPALIVE, OwnedAction, RETRY};
 use crate::DropReason;
+use crate::fault::{Fault, Faults};
 
 /// A tick further than this from the newest is put aside (R31).
 const FAR_TICKS: u32 = 600;
@@ -93,6 +95,7 @@ pub(super) struct Play {
     /// The last pings without an answer; the stamp is the moment itself.
     pinged: VecDeque<Instant>,
     pub(super) round_trip: RoundTrip,
+    faults: Faults,
 }
 
 /// Ticks far from the newest one.
@@ -116,6 +119,7 @@ impl Play {
         sequence: Sequence,
         client_type: ClientType,
         welcome: WelcomeView<'_>,
+        faults: Faults,
     ) -> Self {
         let next_event = welcome.next_event().unwrap_or(Sequence::new(0));
         let mut play = Self {
@@ -150,6 +154,7 @@ impl Play {
             ping_at: now,
             pinged: VecDeque::new(),
             round_trip: RoundTrip::new(),
+            faults,
         };
         // The first word tells the server that nothing is held.
         play.ask.ask(now);
@@ -221,6 +226,9 @@ impl Play {
             self.newest = tick;
             self.manifest = Some(state.chunks());
             self.state_at = now;
+        }
+        if self.faults.has(Fault::TakesOldTick) {
+            self.assembly.forget_shown();
         }
         if self.assembly.state(tick, state.entity_checksum()) {
             self.updated(now, random, events);
@@ -308,7 +316,7 @@ impl Play {
             self.sent_at.pop_front();
             let back = executed.distance_from(sent.sequence);
             let done = back == 0 || bits.checked_shr(back - 1).is_some_and(|bits| bits & 1 == 1);
-            if !done && sent.action.must_arrive() {
+            if !done && sent.action.must_arrive() && !self.faults.has(Fault::LosesActions) {
                 events.push_back(ClientEvent::ActionLost(sent.action));
             }
         }
@@ -349,6 +357,9 @@ impl Play {
                 if ahead || self.is_far(tick) {
                     return Err(DropReason::Tick);
                 }
+                if self.faults.has(Fault::MixesTicks) {
+                    self.assembly.show_anyway(entities);
+                }
                 if self.assembly.entities(entities) {
                     self.updated(now, random, events);
                 }
@@ -356,6 +367,9 @@ impl Play {
             }
             Packet::Chunk(chunk) => {
                 self.hold(chunk.entry())?;
+                if self.faults.has(Fault::HoldsUnseen) && chunk.entry().version.0 % 8 == 1 {
+                    return Ok(ClientReceived::Handled);
+                }
                 Ok(ClientReceived::Chunk(chunk))
             }
             Packet::Detail(detail) => self.on_detail(detail),
@@ -403,6 +417,10 @@ impl Play {
 
     fn on_event<'d>(&mut self, event: EventView<'d>) -> Result<ClientReceived<'d>, DropReason> {
         let item = (event.kind(), event.from(), event.text().into());
+        if self.faults.has(Fault::SkipsEvents) && event.sequence().get() % 8 == 7 {
+            self.acks.push_back(event.sequence());
+            return Ok(ClientReceived::Handled);
+        }
         let receipt = self.texts.receive(event.sequence(), item);
         if !receipt.is_acknowledged() {
             return Err(DropReason::Full);
@@ -462,11 +480,27 @@ impl Play {
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant, events: &mut VecDeque<ClientEvent>) {
-        let (open, over) = self.queries.drain(..).partition(|query| now < query.until);
+        let forgets = self.faults.has(Fault::ForgetsQuery);
+        let is_open = |query: &Question| now < query.until || forgets;
+        let (open, over) = self.queries.drain(..).partition(is_open);
         self.queries = open;
         events.extend(over.into_iter().map(|query| ClientEvent::QueryFailed(query.entity)));
         if self.silence(now) < FAR_SPAN {
             self.ask_for_missing(now);
+        }
+    }
+
+    pub(super) fn gauges(&self) -> ClientGauges {
+        ClientGauges {
+            news: 0,
+            chunks_held: self.held.len(),
+            actions_waiting: self.queue.len(),
+            actions_in_flight: self.sent.len(),
+            acknowledgements: self.acks.len(),
+            queries: self.queries.len(),
+            pings: self.pinged.len(),
+            texts_kept: self.texts.kept(),
+            ticks_open: self.assembly.open_ticks(),
         }
     }
 
@@ -493,7 +527,8 @@ impl Play {
         let waits_for_cover = self.sent.iter().any(|sent| sent.action.must_arrive())
             // What has to arrive is meant where the player stands after the steps before it.
             || next.must_arrive() && !self.sent.is_empty();
-        !waits_for_cover && self.sent.len() < IN_FLIGHT
+        let room = self.sent.len() < IN_FLIGHT || self.faults.has(Fault::FliesUnbounded);
+        !waits_for_cover && room
     }
 
     pub(super) fn poll_transmit(

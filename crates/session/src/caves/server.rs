@@ -13,14 +13,16 @@ use caves_wire::caves::{
 use caves_wire::tlv::{TlvWriter, long_len};
 use caves_wire::{EmitError, MAX_DATAGRAM, text};
 
-use super::actions::Offer;
+use super::actions::{ActionGate, Offer};
 use super::cookie::Cookies;
 use super::join::{Ban, ClientEntry, UsedNonces};
 use super::names::fold_name;
 use super::outbox::{self, Answer, Outbox};
+use super::gauges::ServerGauges;
 use super::session::{QueuedEvent, Session, SessionView};
 use super::{OwnedAction, SESSION_TIMEOUT};
 use crate::peers::{SessionId, Slots};
+use crate::fault::{Fault, Faults};
 use crate::strangers::loopback;
 use crate::{Counters, DropReason, Peer, Random, StrangerLimits, Strangers, Transmit};
 
@@ -202,6 +204,7 @@ pub struct Server {
     pub(super) tick: Tick,
     pub(super) closing: bool,
     pub(super) counters: Counters,
+    pub(super) faults: Faults,
 }
 
 impl std::fmt::Debug for Server {
@@ -247,6 +250,7 @@ impl Server {
             tick: Tick::new(0),
             closing: false,
             counters: Counters::default(),
+            faults: Faults::default(),
             config,
         }
     }
@@ -267,6 +271,7 @@ impl Server {
     }
 
     fn dispatch<'d>(&mut self, now: Instant, from: Peer, datagram: &'d [u8]) -> Outcome<'d> {
+        assert!(!self.faults.has(Fault::PanicsOnJunk) || datagram.len() != 13, "a fault");
         let header = HeaderView::parse(datagram).map_err(|_| DropReason::Malformed)?;
         // What only servers send is not even read, and never answered: two servers never talk (R28).
         if !header.packet_type().is_from_client() {
@@ -291,7 +296,11 @@ impl Server {
             Ok(id) => id,
             Err(reason) => self.start_source_only(now, from, action).ok_or(reason)?,
         };
+        let forgets = self.faults.has(Fault::ForgetsGuard);
         let session = self.hear(now, id)?;
+        if forgets {
+            session.gate = ActionGate::new(false);
+        }
         match session.gate.offer(now, action.sequence(), action.action()) {
             Offer::Kept | Offer::NoOp => {}
             // The cache list of an old or repeated action still tells what is missing (R18).
@@ -347,6 +356,9 @@ impl Server {
         let (nonce, client_type) = (hello.nonce(), hello.client_type());
         let cookie = self.cookies.make(now, &mut *self.random, from, nonce, client_type);
         let challenge = Challenge { nonce, cookie, server_key: [0; 32] };
+        if self.faults.has(Fault::AnswersMore) {
+            self.outbox.answer(from, Answer::Challenge(challenge));
+        }
         self.answer(from, Answer::Challenge(challenge))
     }
 
@@ -400,7 +412,7 @@ impl Server {
         while let Some((_, id)) = self.timers.pop_first_if_due(now) {
             let Some(session) = self.sessions.get_mut(id) else { continue };
             session.timer = None;
-            if session.silence(now) >= self.config.timeout {
+            if session.silence(now) >= self.config.timeout && !self.faults.has(Fault::KeepsDead) {
                 self.remove(now, id, Some(Left::Silence));
                 continue;
             }
@@ -565,7 +577,9 @@ impl Server {
 
     /// The action that a session executes in this tick, if any. It counts as executed (R19).
     pub fn next_action(&mut self, id: SessionId) -> Option<(Sequence, OwnedAction)> {
-        self.sessions.get_mut(id)?.gate.take()
+        let twice = self.faults.has(Fault::ActsTwice);
+        let gate = &mut self.sessions.get_mut(id)?.gate;
+        if twice { gate.clone().take() } else { gate.take() }
     }
 
     /// Sends an event to a session that was granted events; `false` when it was not sent, because
@@ -617,12 +631,12 @@ impl Server {
 
     /// What is known of a session, while it lives.
     pub fn session(&self, id: SessionId) -> Option<SessionView<'_>> {
-        self.sessions.get(id).map(SessionView)
+        self.sessions.get(id).map(|session| SessionView(session, self.faults))
     }
 
     /// The living sessions by slot, those not admitted yet included.
     pub fn sessions(&self) -> impl Iterator<Item = (SessionId, SessionView<'_>)> {
-        self.sessions.iter().map(|(id, session)| (id, SessionView(session)))
+        self.sessions.iter().map(|(id, session)| (id, SessionView(session, self.faults)))
     }
 
     /// How many sessions live.
@@ -640,10 +654,46 @@ impl Server {
         &self.counters
     }
 
+    /// How full the tables and queues are.
+    pub fn gauges(&self) -> ServerGauges {
+        let sessions = || self.sessions.iter().map(|(_, session)| session);
+        ServerGauges {
+            sessions: self.sessions.len(),
+            tokens: self.by_token.len(),
+            peers: self.by_peer.len(),
+            names: self.by_name.len(),
+            accounts: self.by_account.len(),
+            timers: self.timers.len(),
+            ready: self.ready.len(),
+            answers: self.outbox.answers(),
+            goodbyes: self.outbox.goodbyes(),
+            used_nonces: self.used.len(),
+            accounts_left: self.left.len(),
+            news: self.events.len(),
+            events_waiting: sessions().map(|session| session.events.waiting()).max().unwrap_or(0),
+            events_in_flight: sessions().map(|s| s.events.in_flight()).max().unwrap_or(0),
+            actions_waiting: sessions().map(|session| session.gate.waiting()).max().unwrap_or(0),
+        }
+    }
+
+    #[doc(hidden)]
+    pub const fn faults(&self) -> Faults {
+        self.faults
+    }
+
+    /// Does something wrong from now on.
+    #[doc(hidden)]
+    #[cfg(feature = "faults")]
+    pub const fn inject(&mut self, fault: Fault) {
+        self.faults = Faults::only(fault);
+    }
+
     /// Every session leaves through here.
     pub(super) fn remove(&mut self, now: Instant, id: SessionId, why: Option<Left>) {
         let Some(session) = self.sessions.remove(id) else { return };
-        self.by_token.remove(&session.token);
+        if !self.faults.has(Fault::LeaksSlot) {
+            self.by_token.remove(&session.token);
+        }
         if self.by_peer.get(&session.peer) == Some(&id) {
             self.by_peer.remove(&session.peer);
         }

@@ -10,6 +10,7 @@ use caves_wire::caves::{ClientType, EntityId, EventKind, Features, Nonce, Sequen
 
 use super::actions::ActionGate;
 use crate::Peer;
+use crate::fault::{Fault, Faults};
 
 /// Events unacknowledged at once (section 2, events).
 const EVENTS_IN_FLIGHT: usize = 8;
@@ -134,12 +135,17 @@ impl Session {
 
 /// What the layer above may know of a session.
 #[derive(Debug, Clone, Copy)]
-pub struct SessionView<'s>(pub(super) &'s Session);
+pub struct SessionView<'s>(pub(super) &'s Session, pub(super) Faults);
 
 impl<'s> SessionView<'s> {
     /// Where it is.
     pub const fn peer(self) -> Peer {
         self.0.peer
+    }
+
+    /// Its token. Whoever has it and the address speaks for the player: it belongs into no log.
+    pub const fn token(self) -> Token {
+        self.0.token
     }
 
     /// The player's name.
@@ -168,8 +174,9 @@ impl<'s> SessionView<'s> {
     }
 
     /// The last executed action and the bits of those before it.
-    pub const fn executed(self) -> Option<(Sequence, u32)> {
-        self.0.gate.executed()
+    pub fn executed(self) -> Option<(Sequence, u32)> {
+        let lie = u32::from(self.1.has(Fault::LiesOfExecuted));
+        self.0.gate.executed().map(|(sequence, bits)| (sequence, bits | lie))
     }
 
     /// When it began.
