@@ -36,6 +36,7 @@ use crate::retry::RetryPolicy;
 use crate::seq::{Age, Seq};
 use crate::time::Instant;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 /// The window that every receiver has at least: a sender never sends a number this far or farther
@@ -46,9 +47,14 @@ pub const RECEIVE_WINDOW: usize = 256;
 ///
 /// Numbers go up by one from the first, in the order of [`send`](Self::send), without gaps: what
 /// is dropped never had one. Memory is bounded by `in_flight + waiting` items.
+///
+/// What was acknowledged out of turn is kept until all before it is: a peer that was started again
+/// and goes on with the stream has lost it, and needs it once more ([`rewind`](Self::rewind)).
 #[derive(Clone, Debug)]
 pub struct EventSender<T> {
     flight: ResendQueue<T, 32>,
+    /// Acknowledged, but not all before it; ascending.
+    passed: VecDeque<(Seq<32>, T)>,
     waiting: VecDeque<T>,
     waiting_limit: usize,
     /// The number of the next event to be queued.
@@ -74,6 +80,7 @@ impl<T> EventSender<T> {
     ) -> Self {
         Self {
             flight: ResendQueue::new(in_flight, policy),
+            passed: VecDeque::new(),
             waiting: VecDeque::new(),
             waiting_limit: waiting,
             next: first,
@@ -85,10 +92,11 @@ impl<T> EventSender<T> {
     ///
     /// # Errors
     ///
-    /// [`Full`] with the event if the waiting queue is full. It takes no number then, so the
+    /// [`Full`] with the event if the waiting queue is full, what was acknowledged out of turn
+    /// included. It takes no number then, so the
     /// receiver sees no gap, and is counted by [`dropped`](Self::dropped).
     pub fn send(&mut self, item: T) -> Result<Seq<32>, Full<T>> {
-        if self.waiting.len() >= self.waiting_limit {
+        if self.waiting.len() + self.passed.len() >= self.waiting_limit {
             self.dropped = self.dropped.saturating_add(1);
             return Err(Full(item));
         }
@@ -114,7 +122,12 @@ impl<T> EventSender<T> {
     /// The peer has `seq`; `false` if that is not the number of an event in flight, which changes
     /// nothing.
     pub fn acknowledge(&mut self, seq: Seq<32>) -> bool {
-        self.flight.release(seq).is_some()
+        let Some(item) = self.flight.release(seq) else { return false };
+        let lowest = self.lowest_unacknowledged();
+        let place = self.passed.partition_point(|(of, _)| seq.is_newer_than(*of));
+        self.passed.insert(place, (seq, item));
+        while self.passed.pop_front_if(|(of, _)| lowest.is_newer_than(*of)).is_some() {}
+        true
     }
 
     /// The number that the peer needs next: the lowest in flight, else the lowest waiting, else
@@ -141,6 +154,19 @@ impl<T> EventSender<T> {
         self.flight.renew(now);
     }
 
+    /// Everything from the lowest unacknowledged number on is sent once more, also what was
+    /// acknowledged out of turn: the receiver may be a new process that goes on with the stream of
+    /// one before it, and one that has them already acknowledges them again.
+    pub fn rewind(&mut self) {
+        let lowest = self.lowest_unacknowledged();
+        let mut again: Vec<_> = self.flight.drain().chain(self.passed.drain(..)).collect();
+        again.sort_by_key(|(seq, _)| seq.distance_from(lowest));
+        // None is missing between them, so the numbers of the waiting ones count down to the lowest.
+        for (_, item) in again.into_iter().rev() {
+            self.waiting.push_front(item);
+        }
+    }
+
     /// Events that were dropped because the waiting queue was full.
     pub const fn dropped(&self) -> u64 {
         self.dropped
@@ -151,7 +177,7 @@ impl<T> EventSender<T> {
         self.flight.len()
     }
 
-    /// Events not sent yet.
+    /// Events not sent yet, or to be sent once more.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
@@ -381,6 +407,31 @@ mod tests {
         assert_eq!(due(&mut sender, at(0)), [1]);
         assert!(sender.acknowledge(Seq::new(1)));
         assert_eq!(sender.lowest_unacknowledged().get(), 2);
+    }
+
+    #[test]
+    fn a_receiver_that_was_started_again_is_sent_what_was_acknowledged_out_of_turn() {
+        let mut sender = EventSender::new(POLICY, 8, 256);
+        (0..12u32).for_each(|item| _ = sender.send(item).unwrap());
+        assert_eq!(due(&mut sender, at(0)), [0, 1, 2, 3, 4, 5, 6, 7]);
+        // 0 and 2 to 4 have come; of 1 nothing is known.
+        for seq in [4, 0, 2, 3] {
+            assert!(sender.acknowledge(Seq::new(seq)));
+        }
+        assert_eq!(due(&mut sender, at(1)), [8, 9, 10, 11]);
+        assert!(sender.acknowledge(Seq::new(9)));
+        assert_eq!(sender.lowest_unacknowledged(), Seq::new(1));
+        sender.rewind();
+        // The new process knows nothing and begins with 1.
+        let mut receiver = EventReceiver::new(RECEIVE_WINDOW, sender.lowest_unacknowledged());
+        let mut got = Vec::new();
+        while let Some((seq, &item)) = sender.poll(at(2), 0) {
+            assert!(receiver.receive(seq, item).is_acknowledged());
+            assert!(sender.acknowledge(seq));
+            got.extend(core::iter::from_fn(|| receiver.pop()).map(|(_, item)| item));
+        }
+        assert_eq!(got, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+        assert!(sender.is_empty());
     }
 
     #[test]

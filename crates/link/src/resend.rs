@@ -171,6 +171,11 @@ impl<T, const BITS: u32> ResendQueue<T, BITS> {
         self.entries.iter().map(|entry| (entry.seq, &entry.item))
     }
 
+    /// Takes all entries out, in the order they were pushed.
+    pub fn drain(&mut self) -> impl Iterator<Item = (Seq<BITS>, T)> {
+        self.entries.drain(..).map(|entry| (entry.seq, entry.item))
+    }
+
     /// Drops all entries, as for a new session.
     pub fn clear(&mut self) {
         self.entries.clear();

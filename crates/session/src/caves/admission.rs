@@ -219,7 +219,9 @@ impl Server {
         session.peer = from;
         session.heard = now;
         session.gate.joined_again();
-        session.events.renew(now);
+        // The client may be a new process, which has nothing of what came after the lowest that it
+        // will be told of.
+        session.events.rewind();
         let record = JoinRecord::new(join.nonce(), bytes, now);
         match session.join.replace(record) {
             // The old attempt's Join must not open anything when it comes late.

@@ -57,6 +57,8 @@ pub(super) struct Play {
     /// The name under which the server knows a guest, for recovery.
     pub(super) name: Option<String>,
 
+    /// States and entities of this tick and before are those of a session before this one.
+    base: Tick,
     pub(super) newest: Tick,
     /// Bit i: the StatePacket of tick `newest - i` came.
     seen: u64,
@@ -128,6 +130,7 @@ impl Play {
             player: welcome.player(),
             tick_rate: welcome.tick_rate(),
             name: None,
+            base: welcome.tick(),
             newest: welcome.tick(),
             seen: 0,
             far: None,
@@ -176,7 +179,8 @@ impl Play {
     /// for this very attempt, which no forged state can say of itself.
     pub(super) fn resume(&mut self, now: Instant, welcome: WelcomeView<'_>) {
         self.tick_rate = welcome.tick_rate();
-        self.newest = welcome.tick().prev();
+        self.base = welcome.tick().prev();
+        self.newest = self.base;
         self.seen = 0;
         self.far = None;
         self.manifest = None;
@@ -220,7 +224,10 @@ impl Play {
         if self.is_far(tick) && !self.becomes_base(now, tick) {
             return Err(DropReason::Tick);
         }
-        let newer = tick.is_newer_than(self.newest) || self.manifest.is_none();
+        if !tick.is_newer_than(self.base) {
+            return Err(DropReason::Tick);
+        }
+        let newer = tick.is_newer_than(self.newest);
         self.note_seen(tick);
         if newer {
             self.newest = tick;
@@ -257,7 +264,8 @@ impl Play {
             return false;
         }
         self.far = None;
-        self.newest = tick.prev();
+        self.base = tick.prev();
+        self.newest = self.base;
         self.seen = 0;
         self.assembly = Assembly::new();
         true
@@ -354,7 +362,7 @@ impl Play {
                 let tick = entities.tick();
                 let ahead = tick.is_newer_than(self.newest)
                     && tick.distance_from(self.newest) > ENTITIES_AHEAD;
-                if ahead || self.is_far(tick) {
+                if ahead || self.is_far(tick) || !tick.is_newer_than(self.base) {
                     return Err(DropReason::Tick);
                 }
                 if self.faults.has(Fault::MixesTicks) {

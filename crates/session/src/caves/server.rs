@@ -387,9 +387,12 @@ impl Server {
         let session = self.sessions.get_mut(id).ok_or(DropReason::Token)?;
         let silence = session.silence(now);
         session.heard = now;
+        let was_known = std::mem::replace(&mut session.is_known, true);
         if silence >= HEARD_AGAIN {
             // What it was sent meanwhile it cannot have acknowledged.
             session.events.renew(now);
+        }
+        if silence >= HEARD_AGAIN || !was_known {
             self.make_ready(id);
         }
         self.sessions.get_mut(id).ok_or(DropReason::Token)
@@ -485,7 +488,9 @@ impl Server {
             let random = self.random.next_u64() as u32;
             if let Some(session) = self.sessions.get_mut(id) {
                 let to = session.peer;
-                if let Some((sequence, event)) = session.events.poll(now, random) {
+                if session.is_known
+                    && let Some((sequence, event)) = session.events.poll(now, random)
+                {
                     let QueuedEvent { kind, from, text } = event;
                     let event = Event { sequence, kind: *kind, from: *from, text };
                     if let Ok(len) = event.emit(buf) {
@@ -516,7 +521,7 @@ impl Server {
         let unread =
             session.events.oldest_age(now).map(|age| now + EVENTS_UNREAD.saturating_sub(age));
         let due =
-            Deadline::earliest([Some(session.silence_check), session.events.deadline(now), unread]);
+            Deadline::earliest([Some(session.silence_check), session.event_deadline(now), unread]);
         if session.timer != due {
             if let Some(old) = session.timer {
                 self.timers.remove(&(old, id));

@@ -87,6 +87,10 @@ pub(super) struct Session {
     pub(super) join: Option<JoinRecord>,
     pub(super) started: Instant,
     pub(super) heard: Instant,
+    /// Whether its client has shown that it knows of this session. Until then no event is sent: an
+    /// event has no token, and a client that is still in the session before this one would read it
+    /// there, and once more here.
+    pub(super) is_known: bool,
     pub(super) gate: ActionGate,
     pub(super) events: EventSender<QueuedEvent>,
     pub(super) queries: TokenBucket,
@@ -114,6 +118,7 @@ impl Session {
             join: None,
             started: now,
             heard: now,
+            is_known: false,
             gate: ActionGate::new(false),
             events: EventSender::new(EVENT_RETRY, EVENTS_IN_FLIGHT, EVENTS_WAITING),
             queries: TokenBucket::new(QUERIES, QUERIES, now),
@@ -126,6 +131,11 @@ impl Session {
 
     pub(super) fn silence(&self, now: Instant) -> Duration {
         now.saturating_since(self.heard)
+    }
+
+    /// When an event has to be sent.
+    pub(super) fn event_deadline(&self, now: Instant) -> Option<Instant> {
+        self.events.deadline(now).filter(|_| self.is_known)
     }
 
     pub(super) fn is_source_only(&self) -> bool {
