@@ -7,6 +7,7 @@ use caves_session::caves::{
     Client as Session, ClientConfig, ClientEnd, ClientEvent as SessionEvent, ClientReceived,
     ClientStatus, PushError,
 };
+use caves_session::fault::Fault;
 use caves_session::{Counters, Random};
 use caves_wire::caves::{EventKind, RefuseReason, Tick};
 use caves_world::{Command, Content, Direction, EntityId, Pos};
@@ -101,7 +102,7 @@ impl Client {
                     continue;
                 }
                 SessionEvent::Joined { resumed, server_name, motd } => {
-                    if !resumed {
+                    if !resumed && !self.session.faults().has(Fault::KeepsCaves) {
                         self.mirror.forget_caves();
                     }
                     if let Some(player) = self.session.player() {
@@ -251,7 +252,7 @@ impl Client {
     /// Does something wrong from now on.
     #[doc(hidden)]
     #[cfg(feature = "faults")]
-    pub const fn inject(&mut self, fault: caves_session::fault::Fault) {
+    pub const fn inject(&mut self, fault: Fault) {
         self.session.inject(fault);
     }
 

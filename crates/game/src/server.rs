@@ -13,7 +13,7 @@ use caves_session::fault::Fault;
 use caves_session::{Counters, Peer, Random, Transmit};
 use caves_wire::caves::{ChunkEntry, EventKind, RefuseReason, Sequence, Tick};
 use caves_wire::text;
-use caves_world::{ChunkPos, Command, EntityId, Event, World, WorldConfig};
+use caves_world::{ChunkPos, Command, Direction, EntityId, Event, World, WorldConfig};
 
 use crate::convert::{command, entity_from_wire, entity_to_wire};
 use crate::replicate::{self, ChunkState, Update, VersionOffset};
@@ -400,12 +400,19 @@ impl Server {
             let Some((sequence, action)) = self.sessions.next_action(player.session) else {
                 continue;
             };
-            let command = cleaned(now, action, &mut player.says);
-            // An action without effect counts as executed (R19).
-            let _ = self.world.execute(player.entity, command.clone());
-            let Player { session, entity, .. } = *player;
-            let tick = self.tick;
-            self.executed.push(Executed { tick, session, player: entity, sequence, command });
+            let mut command = cleaned(now, action, &mut player.says);
+            if self.sessions.faults().has(Fault::TurnsRound)
+                && command == Command::Move(Direction::North)
+            {
+                command = Command::Move(Direction::South);
+            }
+            let (session, player, tick) = (player.session, player.entity, self.tick);
+            for _ in 0..1 + usize::from(self.sessions.faults().has(Fault::ActsTwice)) {
+                // An action without effect counts as executed (R19).
+                let _ = self.world.execute(player, command.clone());
+                let command = command.clone();
+                self.executed.push(Executed { tick, session, player, sequence, command });
+            }
         }
     }
 

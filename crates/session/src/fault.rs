@@ -29,11 +29,17 @@ pub enum Fault {
     LeaksSlot,
     /// Server: panics over a datagram of 13 bytes.
     PanicsOnJunk,
+    /// Server: any cookie is as good as its own.
+    TrustsStrangers,
+    /// Server: events go to those, too, who were not granted any.
+    TellsEverybody,
+    /// Server: whoever goes north goes south.
+    TurnsRound,
     /// Client: entities are shown before their checksum says that they are complete.
     MixesTicks,
     /// Client: an update older than the one that is shown is shown as well.
     TakesOldTick,
-    /// Client: takes another session for the one before, and keeps its caves.
+    /// Client: keeps the caves of the session before.
     KeepsCaves,
     /// Client: notes a chunk as held that it does not hand on.
     HoldsUnseen,
@@ -47,6 +53,10 @@ pub enum Fault {
     LosesActions,
     /// Client: does not look for a session that fell silent.
     NeverRecovers,
+    /// Client: does not come back when it has waited.
+    GivesUp,
+    /// Client: says the same without an end.
+    Babbles,
     /// Client: once it recovers, its timeout stands still in the past.
     StandsStill,
     /// Client: wakes up every millisecond for nothing.
@@ -55,7 +65,7 @@ pub enum Fault {
 
 impl Fault {
     /// All there are.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 24] = [
         Self::ActsTwice,
         Self::ForgetsGuard,
         Self::LiesOfExecuted,
@@ -64,6 +74,9 @@ impl Fault {
         Self::KeepsDead,
         Self::LeaksSlot,
         Self::PanicsOnJunk,
+        Self::TrustsStrangers,
+        Self::TellsEverybody,
+        Self::TurnsRound,
         Self::MixesTicks,
         Self::TakesOldTick,
         Self::KeepsCaves,
@@ -73,6 +86,8 @@ impl Fault {
         Self::FliesUnbounded,
         Self::LosesActions,
         Self::NeverRecovers,
+        Self::GivesUp,
+        Self::Babbles,
         Self::StandsStill,
         Self::Fidgets,
     ];

@@ -131,7 +131,10 @@ fn storm(args: &Args) -> ExitCode {
     report(&stats, start.elapsed());
     for (seed, failure) in failures.iter().take(SHOWN) {
         let short = shrink(&Scenario::draw(*seed), args.fault, name(failure));
-        println!("\nseed {seed}: {failure}\nthe shortest script that still breaks [{}]:", name(failure));
+        println!(
+            "\nseed {seed}: {failure}\nthe shortest script that still breaks [{}]:",
+            name(failure)
+        );
         print!("{short}");
         println!("its ladder: --seed {seed} --trace");
     }
@@ -147,5 +150,7 @@ fn report(stats: &Stats, took: Duration) {
         stats;
     println!("{runs} runs in {took:.1?}: {} hours of play", simulated_millis / 3_600_000);
     println!("{events} events, everything checked after each; {joined} clients in the end");
-    println!("{sent} datagrams: {lost} lost, {repeated} repeated, {reordered} passed, {damaged} damaged");
+    println!(
+        "{sent} datagrams: {lost} lost, {repeated} repeated, {reordered} passed, {damaged} damaged"
+    );
 }

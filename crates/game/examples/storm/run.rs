@@ -11,8 +11,8 @@ use caves_netsim::{LinkConfig, SplitMix64};
 use caves_session::caves::{ClientConfig, ClientEntry, ClientStatus, ServerConfig as Sessions};
 use caves_session::fault::Fault;
 use caves_wire::caves::{
-    ActionPacket, ChunkEntry, ClientType, Echo, EntityId, EventAck, Hello, InfoRequest,
-    Join, Leave, LeaveReason, Nonce, Query, Sequence, Token,
+    ActionPacket, ChunkEntry, ClientType, Echo, EntityId, EventAck, Hello, InfoRequest, Join,
+    Leave, LeaveReason, Nonce, Query, Sequence, Token,
 };
 
 use crate::common::plain::Plain;
@@ -21,8 +21,7 @@ use crate::common::{Site, address};
 use crate::scenario::{Place, Scenario, Step, What, Who};
 
 /// The network after the storm.
-const WHOLE: LinkConfig =
-    LinkConfig { delay: Duration::from_millis(25), ..LinkConfig::PERFECT };
+const WHOLE: LinkConfig = LinkConfig { delay: Duration::from_millis(25), ..LinkConfig::PERFECT };
 /// From the Welcome, or from when the network was whole, until all nine chunks are current.
 const CURRENT: Duration = Duration::from_secs(2);
 /// Until everybody is back or told why not: a name is held for 10 s of silence and a refused client
@@ -477,4 +476,3 @@ fn quietly(what: impl FnOnce()) -> Result<(), Failure> {
     QUIET.set(false);
     done.map_err(|_| MESSAGE.take())
 }
-

@@ -38,24 +38,58 @@ pub(crate) struct Step {
 #[derive(Clone, Debug)]
 pub(crate) enum What {
     /// What the lines of a client do from now on.
-    Line { who: Place, up: LinkConfig, down: LinkConfig },
-    Act { seat: usize, command: Command },
-    Look { seat: usize, entity: EntityId },
-    LetGo { seat: usize },
+    Line {
+        who: Place,
+        up: LinkConfig,
+        down: LinkConfig,
+    },
+    Act {
+        seat: usize,
+        command: Command,
+    },
+    Look {
+        seat: usize,
+        entity: EntityId,
+    },
+    LetGo {
+        seat: usize,
+    },
     /// One step of a plain client.
-    Step { plain: usize, way: Direction },
+    Step {
+        plain: usize,
+        way: Direction,
+    },
     /// Another address, as behind a box that forgets.
-    Rebind { seat: usize, port: u16 },
-    Kill { who: Place },
+    Rebind {
+        seat: usize,
+        port: u16,
+    },
+    Kill {
+        who: Place,
+    },
     /// Starts again what was killed or has left, at the same port or another one.
-    Start { who: Place, port: u16 },
-    Leave { seat: usize },
-    StopServer { says_so: bool },
+    Start {
+        who: Place,
+        port: u16,
+    },
+    Leave {
+        seat: usize,
+    },
+    StopServer {
+        says_so: bool,
+    },
     StartServer,
     /// `None` is the server's clock.
-    Jump { seat: Option<usize>, millis: u64 },
+    Jump {
+        seat: Option<usize>,
+        millis: u64,
+    },
     /// Somebody who is not invited; `seat` is whose address is in its datagram.
-    Intrude { kind: u8, seat: Option<usize>, random: u64 },
+    Intrude {
+        kind: u8,
+        seat: Option<usize>,
+        random: u64,
+    },
 }
 
 /// A client with or without types above 7.

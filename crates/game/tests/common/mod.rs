@@ -90,6 +90,8 @@ pub(crate) struct Seat {
     /// It was sent an event of another session.
     misread: bool,
     shown: Option<u32>,
+    /// The newest tick shown in this session.
+    newest: Option<u32>,
     /// Chunks that it was sent in this session.
     known: HashSet<ChunkPos>,
     welcomed_at_event: u32,
@@ -208,6 +210,7 @@ impl Site {
             garbled: false,
             misread: false,
             shown: None,
+            newest: None,
             known: HashSet::new(),
             welcomed_at_event: 0,
             told: 0,
@@ -259,7 +262,7 @@ impl Site {
         seat.tainted = false;
         seat.misread = false;
         seat.garbled = false;
-        seat.shown = None;
+        (seat.shown, seat.newest) = (None, None);
         seat.known.clear();
         seat.told = 0;
         seat.queries_until.clear();
@@ -298,8 +301,8 @@ impl Site {
         self.down = false;
         self.truth.next_life();
         let mut random = self.random.fork();
-        let since = self.now.saturating_since(START).as_millis() as u64;
         let now = self.now + self.clock;
+        let since = now.saturating_since(START).as_millis() as u64;
         self.server = Server::new(
             self.config.clone(),
             Box::new(move || random.next_u64()),
@@ -406,7 +409,13 @@ impl Site {
 
     /// Bytes that come to the server from somewhere, around the network.
     pub(crate) fn intrude(&mut self, from: Peer, bytes: Vec<u8>) {
-        self.server_hears(&Frame { bytes, peer: from, sent: self.now, damaged: false, token: None });
+        self.server_hears(&Frame {
+            bytes,
+            peer: from,
+            sent: self.now,
+            damaged: false,
+            token: None,
+        });
     }
 
     fn wake_server(&mut self) {
@@ -638,7 +647,8 @@ impl Site {
     pub(crate) fn is_current(&self, seat: usize) -> bool {
         let seat = &self.seats[seat];
         let Some(me) = seat.client.mirror().me() else { return false };
-        let shown = |chunk| seat.client.mirror().chunk(chunk).map(|t| truth::hash(t.iter().copied()));
+        let shown =
+            |chunk| seat.client.mirror().chunk(chunk).map(|t| truth::hash(t.iter().copied()));
         let is_shown = |chunk| shown(chunk) == truth::world_hash(self.server.world(), chunk);
         !seat.client.misses_chunks()
             && me.pos.chunk().around().into_iter().all(|chunk| seat.tainted || is_shown(chunk))
@@ -751,6 +761,7 @@ impl Seat {
             broken!("caves", "{chunk:?} of another session is still shown");
         }
         self.known.clear();
+        self.newest = None;
         (self.tainted, self.misread) = (false, false);
         if let Some(token) = self.client.session().token() {
             self.next_event = truth.first_event(token, self.welcomed_at_event);
@@ -799,7 +810,12 @@ impl Seat {
             .collect();
         if let (Some(token), Some(me)) = (session.token(), session.player()) {
             truth.check_view(tick, EntityId(me.0), &shown);
-            truth.check_bits(token, tick, session.executed());
+            // A Welcome that resumes the session may be older than what was shown before it; what
+            // was executed is not forgotten then.
+            if self.newest.is_none_or(|newest| tick.wrapping_sub(newest) < 1 << 31) {
+                self.newest = Some(tick);
+                truth.check_bits(token, tick, session.executed());
+            }
         }
     }
 

@@ -164,9 +164,8 @@ impl Plain {
     fn put_together(&mut self, truth: &Truth, tick: u32) {
         let open = &self.open[&tick];
         let bytes = open.parts.values().flat_map(|(bytes, _)| bytes);
-        let sum = bytes.fold(0x811C_9DC5u32, |hash, byte| {
-            (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
-        });
+        let sum = bytes
+            .fold(0x811C_9DC5u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
         if open.checksum != Some(sum) || open.parts.is_empty() {
             return;
         }

@@ -313,8 +313,7 @@ impl Client {
         self.attempt = None;
         self.wait.clear();
         self.waits = 0;
-        let keeps = self.faults.has(Fault::KeepsCaves);
-        let same = self.play.as_ref().is_some_and(|play| keeps || play.is_resumed_by(view));
+        let same = self.play.as_ref().is_some_and(|play| play.is_resumed_by(view));
         let resumed = match &mut self.play {
             Some(play) if same => {
                 play.resume(now, view);
@@ -431,7 +430,9 @@ impl Client {
         self.faults.woken(now);
         if self.wait.is_due(now) {
             self.wait.clear();
-            self.begin_attempt(now, None);
+            if !self.faults.has(Fault::GivesUp) {
+                self.begin_attempt(now, None);
+            }
         }
         if let Some(over) = self.attempt.take_if(|attempt| attempt.is_over(now)) {
             self.begin_attempt(now, over.hello_retry());
@@ -643,6 +644,11 @@ impl Client {
         let mut gauges = self.play.as_ref().map(Play::gauges).unwrap_or_default();
         gauges.news = self.events.len();
         gauges
+    }
+
+    #[doc(hidden)]
+    pub const fn faults(&self) -> Faults {
+        self.faults
     }
 
     /// Does something wrong from now on.

@@ -15,8 +15,8 @@ use caves_wire::caves::{
 use caves_wire::text;
 
 use super::assembly::Assembly;
-use super::gauges::ClientGauges;
 use super::client::{ClientEvent, ClientReceived, InFlight, PushError};
+use super::gauges::ClientGauges;
 use super::{EVENT_WINDOW, KEEPALIVE, OwnedAction, RETRY};
 use crate::DropReason;
 use crate::fault::{Fault, Faults};
@@ -610,7 +610,9 @@ impl Play {
         let packet = ActionPacket { client_type, token, sequence, cache, action };
         let len = packet.emit(buf).ok()?;
         // Every ActionPacket lists what is held, so each of them asks for what is missing.
-        self.ask.sent(now, random);
+        if !self.faults.has(Fault::Babbles) {
+            self.ask.sent(now, random);
+        }
         self.spoke_at = now;
         Some(len)
     }

@@ -15,14 +15,14 @@ use caves_wire::{EmitError, MAX_DATAGRAM, text};
 
 use super::actions::{ActionGate, Offer};
 use super::cookie::Cookies;
+use super::gauges::ServerGauges;
 use super::join::{Ban, ClientEntry, UsedNonces};
 use super::names::fold_name;
 use super::outbox::{self, Answer, Outbox};
-use super::gauges::ServerGauges;
 use super::session::{QueuedEvent, Session, SessionView};
 use super::{OwnedAction, SESSION_TIMEOUT};
-use crate::peers::{SessionId, Slots};
 use crate::fault::{Fault, Faults};
+use crate::peers::{SessionId, Slots};
 use crate::strangers::loopback;
 use crate::{Counters, DropReason, Peer, Random, StrangerLimits, Strangers, Transmit};
 
@@ -298,10 +298,12 @@ impl Server {
         };
         let forgets = self.faults.has(Fault::ForgetsGuard);
         let session = self.hear(now, id)?;
-        if forgets {
+        let mut offer = session.gate.offer(now, action.sequence(), action.action());
+        if forgets && offer == Offer::Old {
             session.gate = ActionGate::new(false);
+            offer = session.gate.offer(now, action.sequence(), action.action());
         }
-        match session.gate.offer(now, action.sequence(), action.action()) {
+        match offer {
             Offer::Kept | Offer::NoOp => {}
             // The cache list of an old or repeated action still tells what is missing (R18).
             Offer::Old => self.counters.drop(DropReason::OldAction),
@@ -582,9 +584,7 @@ impl Server {
 
     /// The action that a session executes in this tick, if any. It counts as executed (R19).
     pub fn next_action(&mut self, id: SessionId) -> Option<(Sequence, OwnedAction)> {
-        let twice = self.faults.has(Fault::ActsTwice);
-        let gate = &mut self.sessions.get_mut(id)?.gate;
-        if twice { gate.clone().take() } else { gate.take() }
+        self.sessions.get_mut(id)?.gate.take()
     }
 
     /// Sends an event to a session that was granted events; `false` when it was not sent, because
@@ -597,7 +597,8 @@ impl Server {
         text: &str,
     ) -> bool {
         let Some(session) = self.sessions.get_mut(id) else { return false };
-        if !session.features.contains(Features::EVENTS) {
+        let granted = session.features.contains(Features::EVENTS);
+        if !granted && !self.faults.has(Fault::TellsEverybody) {
             return false;
         }
         let text = text::cut(text, caves_wire::caves::MAX_EVENT_TEXT).into();
