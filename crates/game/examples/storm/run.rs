@@ -126,7 +126,8 @@ fn config(seed: u64) -> ServerConfig {
 
 fn play(site: &mut Site, scenario: &Scenario) {
     for (place, who) in scenario.seats.iter().enumerate() {
-        site.join_as(client_config(place, *who), LinkConfig::PERFECT);
+        let seat = site.join_as(client_config(place, *who), LinkConfig::PERFECT);
+        site.seats[seat].dead = *who == Who::Nobody;
     }
     for plain in 0..scenario.plains {
         site.join_plain(TOKENS[2 + plain], LinkConfig::PERFECT);
@@ -151,7 +152,7 @@ fn client_config(place: usize, who: Who) -> ClientConfig {
     let named = ClientConfig { name: Some(format!("Name{place}")), ..ClientConfig::default() };
     match who {
         Who::Named => named,
-        Who::Guest => ClientConfig::default(),
+        Who::Guest | Who::Nobody => ClientConfig::default(),
         Who::Registered => ClientConfig { token: Some(TOKENS[place]), ..ClientConfig::default() },
     }
 }
@@ -414,15 +415,13 @@ pub(crate) fn shrink(scenario: &Scenario, fault: Option<Fault>, broken: &str) ->
         }
         best = fewer;
     }
-    while best.seats.len() > 1 {
-        let last = Place::Seat(best.seats.len() - 1);
+    for seat in 0..best.seats.len() {
         let mut fewer = best.clone();
-        fewer.seats.pop();
-        fewer.steps.retain(|step| !concerns(&step.what, last));
-        if !fails(&fewer) {
-            break;
+        fewer.seats[seat] = Who::Nobody;
+        fewer.steps.retain(|step| !concerns(&step.what, Place::Seat(seat)));
+        if fails(&fewer) {
+            best = fewer;
         }
-        best = fewer;
     }
     let last = best.steps.last().map_or(0, |step| step.at);
     for millis in [last, last + 500, last + 2000] {

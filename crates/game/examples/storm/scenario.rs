@@ -26,6 +26,8 @@ pub(crate) enum Who {
     Named,
     /// With a registered token.
     Registered,
+    /// Not at all: left out of a script that was made short.
+    Nobody,
 }
 
 #[derive(Clone, Debug)]
