@@ -331,6 +331,29 @@ fn forged_entities_of_the_future_do_not_freeze_the_view() {
 }
 
 #[test]
+fn what_is_late_of_the_session_before_is_not_taken_in_the_new_one() {
+    let (mut site, ada) = playing(25);
+    site.act(ada, Command::Move(Direction::West));
+    site.run(500);
+    let old = site.seats[ada].client.tick().unwrap();
+    // Started again at the same port: the server lets it take its own place.
+    let peer = site.seats[ada].peer;
+    site.kill(ada);
+    site.start_again(ada, peer);
+    site.until(3000, |site| site.seats[ada].client.tick().is_some()).expect("welcome");
+    let welcome = site.seats[ada].client.tick().unwrap();
+    let player = site.seats[ada].client.session().player().unwrap();
+    for tick in [old, welcome] {
+        let mut buf = [0; 72];
+        let chunks = [ChunkEntry::default(); 9];
+        State { tick, chunks, player, entity_checksum: 0x811C_9DC5 }.emit(&mut buf).unwrap();
+        site.seats[ada].client.handle_datagram(site.now, &buf);
+        assert!(site.seats[ada].client.session().manifest().is_none(), "tick {tick}");
+    }
+    site.until(3000, |site| site.is_playable(ada)).expect("playable");
+}
+
+#[test]
 fn a_text_that_does_not_fit_is_refused_and_blocks_nothing() {
     let (mut site, ada) = playing(24);
     assert!(!site.act(ada, Command::Say(String::new())));

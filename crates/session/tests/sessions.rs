@@ -226,6 +226,7 @@ fn events_are_repeated_until_they_are_acknowledged_eight_at_a_time() {
     let from = peer("192.0.2.1:5");
     let token = talk.join(from, 7, named("Ada")).token();
     let id = talk.session();
+    talk.act(from, token, 0, Action::NoOp);
     talk.sent.clear();
     for n in 0..10 {
         assert!(talk.server.send_event(id, EventKind::NOTICE, EntityId(0), &format!("n{n}")));
@@ -246,11 +247,59 @@ fn events_are_repeated_until_they_are_acknowledged_eight_at_a_time() {
 }
 
 #[test]
+fn no_event_is_sent_before_the_client_shows_that_it_knows_the_session() {
+    let mut talk = talk();
+    let from = peer("192.0.2.1:5");
+    let old = talk.join(from, 7, named("Ada")).token();
+    talk.act(from, old, 0, Action::NoOp);
+    // Its place is taken by another session, whose Welcome is lost.
+    let new = talk.join(from, 8, named("Ada")).token();
+    let id = talk.session();
+    talk.sent.clear();
+    talk.server.send_event(id, EventKind::CHAT, EntityId(0), "hello");
+    talk.wait(1000);
+    talk.act(from, old, 1, Action::NoOp);
+    assert_eq!(events_in(&talk), [], "the client would read it in the session before");
+    talk.act(from, new, 1, Action::NoOp);
+    assert_eq!(events_in(&talk), [(0, "hello".to_owned())]);
+}
+
+#[test]
+fn a_process_that_goes_on_with_a_session_is_sent_what_the_one_before_had_out_of_turn() {
+    let mut talk = talk();
+    let from = peer("192.0.2.1:5");
+    let token = talk.join(from, 7, named("Ada")).token();
+    let id = talk.session();
+    talk.act(from, token, 0, Action::NoOp);
+    for n in 0..4 {
+        talk.server.send_event(id, EventKind::NOTICE, EntityId(0), &format!("n{n}"));
+    }
+    talk.wait(0);
+    for number in [0, 2, 3] {
+        let mut ack = [0; 18];
+        let sequence = Sequence::new(number);
+        EventAck { client_type: ClientType(0), token, sequence }.emit(&mut ack).unwrap();
+        talk.give(from, &ack);
+    }
+    let wish = Wish { token: Some(token), ..named("Ada") };
+    let bytes = talk.join_bytes(from, 8, wish);
+    talk.give(from, &bytes);
+    match talk.answer(from) {
+        Answer::Welcome { next_event, .. } => assert_eq!(next_event, Some(1)),
+        other => panic!("{other:?}"),
+    }
+    talk.wait(0);
+    let again = events_in(&talk).into_iter().map(|(number, _)| number);
+    assert_eq!(again.collect::<Vec<_>>(), [1, 2, 3], "all that a new process has not got");
+}
+
+#[test]
 fn events_unread_for_ten_seconds_end_the_session() {
     let mut talk = talk();
     let from = peer("192.0.2.1:5");
     let token = talk.join(from, 7, named("Ada")).token();
     let id = talk.session();
+    talk.act(from, token, 0, Action::NoOp);
     talk.server.send_event(id, EventKind::CHAT, EntityId(0), "hello");
     talk.wait(0);
     for _ in 0..99 {
@@ -284,8 +333,10 @@ fn a_cut_that_heals_does_not_end_a_session_by_unread_events() {
 #[test]
 fn a_full_queue_drops_the_new_event_and_it_takes_no_number() {
     let mut talk = talk();
-    talk.join(peer("192.0.2.1:5"), 7, named("Ada")).token();
+    let from = peer("192.0.2.1:5");
+    let token = talk.join(from, 7, named("Ada")).token();
     let id = talk.session();
+    talk.act(from, token, 0, Action::NoOp);
     let mut kept = 0;
     for _ in 0..400 {
         kept += usize::from(talk.server.send_event(id, EventKind::NOTICE, EntityId(0), "x"));
