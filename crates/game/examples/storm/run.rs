@@ -284,15 +284,16 @@ fn calm(site: &mut Site) {
 /// Everybody comes back to the same caves, or was told why not.
 fn come_back(site: &mut Site) {
     let whole = site.now;
-    let mut connected = vec![None; site.seats.len() + site.plains.len()];
+    let mut seats = vec![None; site.seats.len()];
+    let mut plains = vec![None; site.plains.len()];
     loop {
         site.run(100);
         let mut all = true;
-        for place in 0..site.seats.len() {
-            all &= seat_is_back(site, place, &mut connected[place]);
+        for (place, connected) in seats.iter_mut().enumerate() {
+            all &= seat_is_back(site, place, connected);
         }
-        for place in 0..site.plains.len() {
-            all &= plain_is_back(site, place, &mut connected[site.seats.len() + place]);
+        for (place, connected) in plains.iter_mut().enumerate() {
+            all &= plain_is_back(site, place, connected);
         }
         if all {
             return;

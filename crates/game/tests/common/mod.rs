@@ -377,16 +377,18 @@ impl Site {
 
     /// Who has this address, for the ladder.
     fn name_of(&self, peer: Peer) -> String {
+        if self.ladder.is_none() {
+            return String::new();
+        }
         let seat = self.seats.iter().find(|seat| seat.peer == peer);
         seat.map_or_else(|| peer.to_string(), |seat| seat.name.clone())
     }
 
     fn server_hears(&mut self, frame: &Frame) {
         let Frame { bytes, peer, sent, damaged, .. } = frame;
-        if self.ladder.is_some() {
-            let (name, down) = (self.name_of(*peer), self.down);
-            let ladder = self.ladder.as_mut().expect("asked");
-            if down {
+        let name = self.name_of(*peer);
+        if let Some(ladder) = &mut self.ladder {
+            if self.down {
                 ladder.lost(self.now, &name, Way::Up, "nobody is there", bytes);
             } else {
                 ladder.arrived(self.now, &name, Way::Up, *sent, *damaged, bytes);

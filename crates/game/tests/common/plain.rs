@@ -38,6 +38,9 @@ pub(crate) struct Plain {
     tainted: bool,
 }
 
+/// A step, and the number under which it was asked for.
+pub(crate) type Asked = (u32, Direction);
+
 /// A tick under way.
 #[derive(Default)]
 struct Open {
@@ -86,7 +89,7 @@ impl Plain {
     }
 
     /// Writes what is due, and tells under which number it asked for which step.
-    pub(crate) fn speak(&mut self, now: Instant) -> Option<(Vec<u8>, Option<(u32, Direction)>)> {
+    pub(crate) fn speak(&mut self, now: Instant) -> Option<(Vec<u8>, Option<Asked>)> {
         if self.speaks_at > now {
             return None;
         }
