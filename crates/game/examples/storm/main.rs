@@ -7,7 +7,7 @@
 //! A failure prints its seed and the shortest script that still fails. `notes/storm.md` lists what is
 //! checked.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program talks")]
-#![allow(clippy::disallowed_types, reason = "it tells how long it took")]
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it has a clock to tell")]
 
 #[path = "../../tests/common/mod.rs"]
 mod common;
