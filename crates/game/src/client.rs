@@ -248,6 +248,12 @@ impl Client {
         &self.session
     }
 
+    /// The session below, to be changed by a test.
+    #[cfg(feature = "testing")]
+    pub const fn session_mut(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
     /// What was received and dropped.
     pub const fn counters(&self) -> &Counters {
         self.session.counters()
