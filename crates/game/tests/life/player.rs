@@ -61,6 +61,8 @@ impl Player {
         self.listen();
         let at = self.life.true_pos();
         self.moved += u64::from(at != self.at);
+        // Else the caves would grow by what is generated on the way.
+        assert_eq!(at.chunk(), SPAWN.chunk(), "at home");
         self.at = at;
     }
 
@@ -91,7 +93,8 @@ impl Player {
             Direction::South => Direction::North,
             Direction::West => Direction::East,
         };
-        if at.step(way).distance(SPAWN) > HOME { opposite(way) } else { way }
+        let next = at.step(way).distance(SPAWN);
+        if next > HOME && next > at.distance(SPAWN) { opposite(way) } else { way }
     }
 
     /// The server counts a tick each 100 ms, the client follows, and the round trip stays.
