@@ -43,6 +43,8 @@ const STEPS: u64 = 100;
 /// Chunks that are dug in a run.
 const HEALS: usize = 3;
 const TICK: Duration = Duration::from_millis(100);
+/// Steps from the spawn within which there is something to dig.
+const NEAR: u32 = 16;
 /// Headers of IPv4 and UDP.
 const HEADERS: u64 = 28;
 /// Passes everything but chunks, which have 783 bytes and more.
@@ -103,8 +105,8 @@ fn run(loss: u32, round_trip: Duration, seed: u64) -> Run {
 
 /// Presses a step each tick, there and back by what the client shows, and counts what comes of it.
 fn walk(site: &mut Site, seat: usize, run: &mut Run) {
-    let home = Field::to(site.server.world(), SPAWN);
-    let far = Field::to(site.server.world(), home.farthest());
+    let home = Field::to(site.server.world(), SPAWN, u32::MAX);
+    let far = Field::to(site.server.world(), home.farthest(), u32::MAX);
     let mut goals = [far, home];
     let links = [site.seats[seat].up, site.seats[seat].down];
     let before = links.map(|link| Flow::of(site, link));
@@ -121,7 +123,7 @@ fn walk(site: &mut Site, seat: usize, run: &mut Run) {
     }
     [run.up, run.down] = [0, 1].map(|way| Flow::of(site, links[way]).since(before[way]));
     // What is under way is executed, or is found to be overtaken.
-    for _ in 0..50 {
+    for _ in 0..30 {
         count_tick(site, &mut last, run);
     }
 }
@@ -143,7 +145,7 @@ fn executed(site: &Site) -> Option<Sequence> {
 /// Digs, loses the first packet of the changed chunk for sure, and tells how long after the change
 /// the client showed it.
 fn heal(site: &mut Site, seat: usize, link: LinkConfig) -> Option<Duration> {
-    let field = Field::to(site.server.world(), SPAWN);
+    let field = Field::to(site.server.world(), SPAWN, NEAR);
     let (stand, way) = field.nearest_to_dig(site.server.world()).expect("caves have walls");
     go_to(site, seat, stand)?;
     let target = stand.step(way);
@@ -178,7 +180,7 @@ fn is_idle(site: &Site, seat: usize) -> bool {
 
 /// Walks until the server has the player there and nothing is under way.
 fn go_to(site: &mut Site, seat: usize, goal: Pos) -> Option<()> {
-    let field = Field::to(site.server.world(), goal);
+    let field = Field::to(site.server.world(), goal, 2 * NEAR);
     for _ in 0..600 {
         let at = site.seats[seat].client.position()?;
         match field.way(at) {

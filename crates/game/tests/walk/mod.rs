@@ -14,8 +14,8 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// Distances to `goal`, within the 3x3 around it.
-    pub(crate) fn to(world: &World, goal: Pos) -> Self {
+    /// Distances to `goal` up to `most`, within the 3x3 around it.
+    pub(crate) fn to(world: &World, goal: Pos, most: u32) -> Self {
         let origin = goal.chunk().around()[0].origin();
         let mut field = Self { origin, steps: vec![None; (SIDE * SIDE) as usize] };
         let mut looked_at = vec![false; field.steps.len()];
@@ -27,7 +27,9 @@ impl Field {
             }
             if world.content().is_walkable(world.tile(pos)) {
                 field.steps[place] = Some(steps);
-                next.extend(Direction::ALL.map(|way| (pos.step(way), steps + 1)));
+                if steps < most {
+                    next.extend(Direction::ALL.map(|way| (pos.step(way), steps + 1)));
+                }
             }
         }
         field
