@@ -37,7 +37,7 @@ const LOSSES: [u32; 7] = [0, 1, 5, 10, 20, 30, 50];
 /// Milliseconds, half on each way.
 const ROUND_TRIPS: [u64; 4] = [0, 50, 150, 300];
 /// Runs of each cell, each with caves and a network of its own.
-const SEEDS: u64 = 40;
+const SEEDS: u64 = 30;
 /// Steps that a run presses, one a tick.
 const STEPS: u64 = 100;
 /// Chunks that are dug in a run.
