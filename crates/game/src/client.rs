@@ -256,6 +256,12 @@ impl Client {
         self.session.inject(fault);
     }
 
+    /// The session below, to be changed by a test.
+    #[cfg(feature = "testing")]
+    pub const fn session_mut(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
     /// What was received and dropped.
     pub const fn counters(&self) -> &Counters {
         self.session.counters()

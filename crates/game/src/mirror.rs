@@ -266,19 +266,30 @@ impl Mirror {
         self.details.insert(id, details);
     }
 
-    /// Remembers what is in the viewport now.
+    /// Remembers what is in the viewport now; a row of a chunk at a time, since it is done for each update.
     fn mark_seen(&mut self) {
         let Some(center) = self.me().map(|me| me.pos) else { return };
-        for y in -VIEW_BEFORE..=VIEW_AFTER {
-            for x in -VIEW_BEFORE..=VIEW_AFTER {
-                let pos = center.offset(x, y);
-                if let Some(known) = self.chunks.get_mut(&pos.chunk()) {
-                    let (row, column) = (pos.index() / 32, pos.index() % 32);
-                    known.seen[row] |= 1 << column;
-                }
+        let first = center.offset(-VIEW_BEFORE, -VIEW_BEFORE);
+        let last = center.offset(VIEW_AFTER, VIEW_AFTER);
+        for y in first.chunk().y..=last.chunk().y {
+            for x in first.chunk().x..=last.chunk().x {
+                let chunk = ChunkPos { x, y };
+                let Some(known) = self.chunks.get_mut(&chunk) else { continue };
+                let origin = chunk.origin();
+                let (left, right) = within(first.x - origin.x, last.x - origin.x);
+                let (top, bottom) = within(first.y - origin.y, last.y - origin.y);
+                let columns = (u32::MAX << left) & (u32::MAX >> (CHUNK_SIDE - 1 - right));
+                known.seen[top as usize..=bottom as usize]
+                    .iter_mut()
+                    .for_each(|row| *row |= columns);
             }
         }
     }
+}
+
+/// The part of a span that lies in a chunk.
+fn within(from: i32, to: i32) -> (i32, i32) {
+    (from.clamp(0, CHUNK_SIDE - 1), to.clamp(0, CHUNK_SIDE - 1))
 }
 
 fn shown(bytes: &[u8]) -> String {
@@ -308,5 +319,53 @@ fn figure(view: EntityView<'_>) -> Figure {
         status: meta.u16(tag::STATUS_EFFECTS).unwrap_or(0),
         name: meta.first(tag::ENTITY_NAME).map(shown),
         speech: meta.first(tag::SPEECH).map(shown),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(id: EntityId, pos: Pos) -> Figure {
+        let (hp, elo, is_static) = (1, 0, false);
+        let (is_hostile, is_interactable, status) = (false, false, 0);
+        let (kind, name, speech) = (KindId(0), None, None);
+        Figure {
+            id,
+            kind,
+            pos,
+            hp,
+            hp_max: hp,
+            elo,
+            is_static,
+            is_hostile,
+            is_interactable,
+            status,
+            name,
+            speech,
+        }
+    }
+
+    /// Against the viewport tile by tile (R15), where its edge and a chunk's meet in every way.
+    #[test]
+    fn what_was_in_view_is_remembered_and_nothing_else() {
+        for (x, y) in [(0, 0), (15, 17), (16, 16), (-1, 31), (47, -33), (-64, 100)] {
+            let (me, center) = (EntityId(1), Pos { x, y });
+            let mut mirror = Mirror::new(Content::core());
+            for chunk in center.chunk().around() {
+                let known = Known { tiles: Box::new([1; CHUNK_TILES]), seen: [0; 32] };
+                mirror.chunks.insert(chunk, known);
+            }
+            mirror.set_me(me);
+            mirror.figures = vec![figure(me, center)];
+            mirror.mark_seen();
+            // Far away nothing is in view, only remembered.
+            mirror.figures = vec![figure(me, center.offset(200, 0))];
+            for (dx, dy) in (-40..40).flat_map(|dx| (-40..40).map(move |dy| (dx, dy))) {
+                let was = (-15..=14).contains(&dx) && (-15..=14).contains(&dy);
+                let expected = if was { Sight::Remembered(TileId(1)) } else { Sight::Unseen };
+                assert_eq!(mirror.sight(center.offset(dx, dy)), expected, "{dx} {dy} of {x} {y}");
+            }
+        }
     }
 }

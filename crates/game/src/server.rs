@@ -298,6 +298,24 @@ impl Server {
         self.sessions.counters()
     }
 
+    /// The caves, to be changed by a test.
+    #[cfg(feature = "testing")]
+    pub const fn world_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
+
+    /// The sessions, to be changed by a test.
+    #[cfg(feature = "testing")]
+    pub const fn sessions_mut(&mut self) -> &mut Sessions {
+        &mut self.sessions
+    }
+
+    /// The next tick is the one after this.
+    #[cfg(feature = "testing")]
+    pub const fn set_tick(&mut self, tick: Tick) {
+        self.tick = tick;
+    }
+
     fn player(&mut self, session: SessionId) -> Option<&mut Player> {
         let player = self.players.get_mut(session.slot())?.as_mut()?;
         (player.session == session).then_some(player)

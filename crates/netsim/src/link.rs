@@ -89,6 +89,8 @@ pub struct Link<P> {
     /// The highest number delivered, to notice those that were passed.
     newest: u64,
     stats: Stats,
+    /// Of all that was given to [`Link::send`].
+    bytes: u64,
 }
 
 /// A generator for each kind of damage, so that one setting does not shift the draws of another.
@@ -128,6 +130,7 @@ impl<P> Link<P> {
             line_free: 0,
             newest: 0,
             stats: Stats::default(),
+            bytes: 0,
         }
     }
 
@@ -156,6 +159,7 @@ impl<P> Link<P> {
         P: Clone,
     {
         self.stats.sent += 1;
+        self.bytes = self.bytes.saturating_add(size as u64);
         let lost = self.loss.takes_next(&self.config) || self.config.down;
         let copied = self.chances.duplicate.happens(self.config.duplicate);
         if self.config.mtu.is_some_and(|mtu| size > mtu) {
@@ -201,6 +205,11 @@ impl<P> Link<P> {
     /// What the link did so far.
     pub const fn stats(&self) -> Stats {
         self.stats
+    }
+
+    /// The sizes of all that was given to [`Link::send`], what was lost included; at most the largest count.
+    pub const fn bytes_sent(&self) -> u64 {
+        self.bytes
     }
 
     fn enqueue(&mut self, now: u64, size: usize, number: u64, mut payload: P) {
@@ -302,6 +311,16 @@ mod tests {
         let (arrived, stats) = run(PERFECT, 1, 100, 10);
         assert_eq!(arrived, (0..100).map(|n| (n * 10, n)).collect::<Vec<_>>());
         assert_eq!(stats, Stats { sent: 100, delivered: 100, ..Stats::default() });
+    }
+
+    #[test]
+    fn the_bytes_that_were_sent_are_counted_lost_ones_too() {
+        let mut link = Link::new(LinkConfig { down: true, ..PERFECT }, 1);
+        link.send(0, 70, 'a');
+        link.set_config(LinkConfig { mtu: Some(100), ..PERFECT });
+        link.send(1, 101, 'b');
+        link.send(2, 3, 'c');
+        assert_eq!((link.bytes_sent(), link.stats().sent), (70 + 101 + 3, 3));
     }
 
     #[test]

@@ -125,6 +125,15 @@ impl Terrain {
         Ok(changed)
     }
 
+    /// Changes a tile, and the version by `steps` once the tick ends.
+    #[cfg(feature = "testing")]
+    pub(crate) fn set_counted(&mut self, pos: Pos, tile: TileId, steps: u16) {
+        assert_eq!(self.set(pos, tile), Ok(true), "a loaded chunk with another tile there");
+        if let Some(slot) = self.chunks.get_mut(&pos.chunk()) {
+            (1..steps).for_each(|_| slot.chunk.raise_version());
+        }
+    }
+
     /// Ends a tick: what changed in it gets its next version (protocol, R10).
     pub(crate) fn raise_versions(&mut self) {
         for pos in std::mem::take(&mut self.dirty) {

@@ -186,6 +186,13 @@ impl World {
         self.terrain.tile(pos)
     }
 
+    /// Changes a tile of a loaded chunk as if the chunk had changed in `steps` ticks, the present one
+    /// included; 0 counts as 1.
+    #[cfg(feature = "testing")]
+    pub fn set_tile(&mut self, pos: Pos, tile: TileId, steps: u16) {
+        self.terrain.set_counted(pos, tile, steps);
+    }
+
     /// Moves all events since the last call to the end of `out`, in the order they happened.
     pub fn take_events(&mut self, out: &mut Vec<Event>) {
         out.append(&mut self.events);

@@ -333,7 +333,8 @@ fn seat_is_back(site: &Site, place: usize, connected: &mut Option<Connected>) ->
     if site.is_current(place) {
         connected.current = now;
     } else {
-        if now.saturating_since(connected.current) > CURRENT && !seat.is_tainted() {
+        let since = seat.joined_at.map_or(connected.current, |at| at.max(connected.current));
+        if now.saturating_since(since) > CURRENT && !seat.is_tainted() {
             broken!("heal", "{} has not all nine chunks as they are", seat.name);
         }
         return false;

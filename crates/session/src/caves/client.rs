@@ -536,6 +536,24 @@ impl Client {
         }
     }
 
+    /// The next action has the number after `last`.
+    ///
+    /// # Panics
+    /// An action is under way, or there is no session.
+    #[cfg(feature = "testing")]
+    pub fn number_actions_after(&mut self, last: Sequence) {
+        self.play.as_mut().expect("a session").number_actions_after(last);
+    }
+
+    /// The next event to come has this number.
+    ///
+    /// # Panics
+    /// There is no session.
+    #[cfg(feature = "testing")]
+    pub fn expect_event(&mut self, next: Sequence) {
+        self.play.as_mut().expect("a session").expect_event(next);
+    }
+
     /// Says goodbye and ends. Send until [`Client::is_drained`].
     pub fn leave(&mut self, now: Instant) {
         if self.ended.is_some() {

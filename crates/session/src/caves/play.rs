@@ -617,6 +617,18 @@ impl Play {
         Some(len)
     }
 
+    #[cfg(feature = "testing")]
+    pub(super) fn number_actions_after(&mut self, last: Sequence) {
+        assert!(self.sent.is_empty(), "an action is under way");
+        self.sequence = last;
+        self.numbered = true;
+    }
+
+    #[cfg(feature = "testing")]
+    pub(super) fn expect_event(&mut self, next: Sequence) {
+        self.texts = EventReceiver::new(EVENT_WINDOW, next);
+    }
+
     /// What had to arrive and may not have.
     pub(super) fn into_must_arrive(self) -> impl Iterator<Item = OwnedAction> {
         let sent = self.sent.into_iter().map(|sent| sent.action);

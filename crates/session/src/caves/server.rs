@@ -607,6 +607,15 @@ impl Server {
         queued
     }
 
+    /// The next event of a session has this number; its client has to expect it.
+    ///
+    /// # Panics
+    /// An event is under way, or there is no such session.
+    #[cfg(feature = "testing")]
+    pub fn number_events_from(&mut self, id: SessionId, next: Sequence) {
+        self.sessions.get_mut(id).expect("a session").number_events_from(next);
+    }
+
     /// Ends a session and tells its client why.
     pub fn end(&mut self, now: Instant, id: SessionId, reason: LeaveReason) {
         self.say_goodbye(now, id, reason);

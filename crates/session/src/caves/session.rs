@@ -138,6 +138,13 @@ impl Session {
         self.events.deadline(now).filter(|_| self.is_known)
     }
 
+    /// Nothing may be under way.
+    #[cfg(feature = "testing")]
+    pub(super) fn number_events_from(&mut self, next: Sequence) {
+        assert!(self.events.is_empty(), "an event is under way");
+        self.events = EventSender::starting_at(next, EVENT_RETRY, EVENTS_IN_FLIGHT, EVENTS_WAITING);
+    }
+
     pub(super) fn is_source_only(&self) -> bool {
         self.join.is_none()
     }
