@@ -146,10 +146,14 @@ fn storm(args: &Args) -> ExitCode {
 }
 
 fn report(stats: &Stats, took: Duration) {
-    let Stats { runs, events, simulated_millis, sent, lost, repeated, reordered, damaged, joined } =
+    let Stats { runs, events, simulated_millis, sent, lost, repeated, reordered, damaged, .. } =
         stats;
+    let Stats { actions, bits, views, chunks, texts, .. } = stats;
     println!("{runs} runs in {took:.1?}: {} hours of play", simulated_millis / 3_600_000);
-    println!("{events} events, everything checked after each; {joined} clients in the end");
+    println!("{events} events, and after each of them everything was checked; compared were");
+    println!(
+        "{views} views, {bits} times what was executed, {actions} actions, {chunks} chunks, {texts} texts"
+    );
     println!(
         "{sent} datagrams: {lost} lost, {repeated} repeated, {reordered} passed, {damaged} damaged"
     );

@@ -47,7 +47,11 @@ pub(crate) struct Stats {
     pub(crate) repeated: u64,
     pub(crate) reordered: u64,
     pub(crate) damaged: u64,
-    pub(crate) joined: u64,
+    pub(crate) actions: u64,
+    pub(crate) bits: u64,
+    pub(crate) views: u64,
+    pub(crate) chunks: u64,
+    pub(crate) texts: u64,
 }
 
 impl std::ops::AddAssign for Stats {
@@ -60,7 +64,11 @@ impl std::ops::AddAssign for Stats {
         self.repeated += other.repeated;
         self.reordered += other.reordered;
         self.damaged += other.damaged;
-        self.joined += other.joined;
+        self.actions += other.actions;
+        self.bits += other.bits;
+        self.views += other.views;
+        self.chunks += other.chunks;
+        self.texts += other.texts;
     }
 }
 
@@ -97,7 +105,7 @@ pub(crate) fn traced(
 }
 
 fn stats(site: &Site) -> Stats {
-    let net = site.net.total();
+    let (net, compared) = (site.net.total(), &site.truth.compared);
     Stats {
         runs: 1,
         events: site.happened,
@@ -107,7 +115,11 @@ fn stats(site: &Site) -> Stats {
         repeated: net.duplicated,
         reordered: net.reordered,
         damaged: net.corrupted,
-        joined: site.seats.iter().filter(|seat| seat.joined_at.is_some()).count() as u64,
+        actions: compared.actions.get(),
+        bits: compared.bits.get(),
+        views: compared.views.get(),
+        chunks: compared.chunks.get(),
+        texts: compared.texts.get(),
     }
 }
 

@@ -782,6 +782,7 @@ impl Seat {
                 continue;
             }
             let sent = truth.event(token, self.next_event);
+            truth::count(&truth.compared.texts);
             let sure = !self.tainted && !self.misread && !truth.is_tainted(token);
             if sent != Some(&message.text) && sure {
                 broken!("events", "{} reads {:?} for {sent:?}", self.name, message.text);

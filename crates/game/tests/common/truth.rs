@@ -3,6 +3,7 @@
 //!
 //! Each invariant has a name in brackets, by which a failure is told from another.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
@@ -40,7 +41,29 @@ pub(crate) struct Truth {
     /// Tokens in whose name something damaged has come to the server.
     tainted: HashSet<Token>,
     accounts: HashMap<Peer, Account>,
+    /// How often something was held against the truth.
+    pub(crate) compared: Compared,
     seen: Vec<EntityId>,
+}
+
+/// How often each of these was compared: a check that is never made finds nothing.
+#[derive(Default)]
+pub(crate) struct Compared {
+    /// Actions that took effect, each with what its client asked for.
+    pub(crate) actions: Cell<u64>,
+    /// What clients say was executed.
+    pub(crate) bits: Cell<u64>,
+    /// What clients show of a tick.
+    pub(crate) views: Cell<u64>,
+    /// Chunks shown, tile for tile.
+    pub(crate) chunks: Cell<u64>,
+    /// Texts read.
+    pub(crate) texts: Cell<u64>,
+}
+
+/// One more.
+pub(crate) fn count(counter: &Cell<u64>) {
+    counter.set(counter.get() + 1);
 }
 
 struct TickTruth {
@@ -173,6 +196,7 @@ impl Truth {
         if sure && done_before.is_some_and(|life| life == self.life || !plain) {
             broken!("once", "{command:?} under {number} took effect twice");
         }
+        count(&self.compared.actions);
         let ahead = last.map(|last| number.wrapping_sub(last));
         let in_order = ahead.is_none_or(|ahead| (1..1 << 31).contains(&ahead));
         if sure && !in_order && before == Some(*by) {
@@ -193,6 +217,7 @@ impl Truth {
         if at.map(|at| at.life) != key.map(|key| key.0) {
             return;
         }
+        count(&self.compared.bits);
         let until = |at: &(u32, u32)| tick.wrapping_sub(at.0) < 1 << 31;
         let done = || session.executed.iter().rev().filter(|at| until(at)).map(|at| at.1);
         let Some(last) = done().next() else {
@@ -220,6 +245,7 @@ impl Truth {
         let Some((_, view)) = at.views.iter().find(|(of, _)| *of == viewer) else {
             broken!("mix", "{viewer} was not there at tick {tick}");
         };
+        count(&self.compared.views);
         // What does not fit eight datagrams is left out (R14): 168 entities with all their tags do.
         let crowd = view.len() > 168 && shown.iter().all(|seen| view.contains(seen));
         if view != shown && !crowd {
@@ -229,6 +255,7 @@ impl Truth {
 
     /// A chunk is shown as it was at some time.
     pub(crate) fn check_chunk(&self, chunk: ChunkPos, shown: u64) {
+        count(&self.compared.chunks);
         let was = self.chunks.get(&chunk).is_some_and(|truth| truth.versions.contains(&shown));
         if !was {
             broken!("tiles", "{chunk:?} was never as it is shown");
