@@ -13,7 +13,7 @@ use caves_wire::caves::{
 use caves_wire::text;
 
 use super::attempt::{Attempt, RECOVERY, Wish};
-use super::play::Play;
+use super::play::{Play, ServerClock};
 use super::{LEAVE_GAP, LEAVE_REPEATS, OwnedAction, RETRY};
 use crate::{Counters, DropReason, Random};
 
@@ -605,9 +605,37 @@ impl Client {
         self.play.as_ref()?.round_trip.smoothed()
     }
 
+    /// The tick that the server has at `now`, and what has passed of the next one, 0 to 1; as far as
+    /// the states that came and half a round trip tell.
+    pub fn server_tick(&self, now: Instant) -> Option<(Tick, f32)> {
+        let play = self.play.as_ref()?;
+        Some(play.tick_at(play.clock.now(now)?))
+    }
+
+    /// The server's clock as the states tell of it, in a session. Its stamps are those of
+    /// [`Client::stamp`].
+    pub fn server_clock(&self) -> Option<&ServerClock> {
+        self.play.as_ref().map(|play| &play.clock)
+    }
+
+    /// A tick near the newest one as a moment of the server's clock, in a session.
+    pub fn stamp(&self, tick: Tick) -> Option<Instant> {
+        self.play.as_ref().map(|play| play.stamp(tick))
+    }
+
+    /// The tick at a moment of the server's clock, and what has passed of the next one.
+    pub fn tick_at(&self, stamp: Instant) -> Option<(Tick, f32)> {
+        self.play.as_ref().map(|play| play.tick_at(stamp))
+    }
+
     /// Ticks of the last 64 whose StatePacket did not come, in percent.
     pub fn loss_percent(&self) -> Option<u32> {
         self.play.as_ref().map(Play::loss_percent)
+    }
+
+    /// How long a tick takes, in a session.
+    pub fn tick_time(&self) -> Option<Duration> {
+        self.play.as_ref().map(Play::tick_time)
     }
 
     /// Ticks a second, as the server says.

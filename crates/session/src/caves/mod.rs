@@ -29,6 +29,7 @@ mod assembly;
 mod attempt;
 mod client;
 mod cookie;
+mod copies;
 mod info;
 mod join;
 mod names;
@@ -46,6 +47,7 @@ pub use client::{
 pub use info::{InfoQuery, ServerInfo};
 pub use join::{Ban, BanTarget, ClientEntry};
 pub use names::{NameError, check_name, fold_name};
+pub use play::ServerClock;
 pub use server::{Joined, Left, Server, ServerConfig, ServerEvent, ServerReceived};
 pub use session::SessionView;
 
