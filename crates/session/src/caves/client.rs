@@ -370,9 +370,9 @@ impl Client {
         if self.play.as_ref().is_none_or(|play| play.token != view.token()) {
             return Err(DropReason::Token);
         }
-        let old = self.play.take();
         self.attempt = None;
         if view.reason().may_return() {
+            let old = self.play.take();
             self.report_lost(old);
             let again = self.wait_by(now, SHUT_DOWN);
             self.events.push_back(ClientEvent::ServerGone { again });
@@ -396,7 +396,8 @@ impl Client {
 
     fn finish(&mut self, end: ClientEnd) {
         self.attempt = None;
-        self.play = None;
+        let old = self.play.take();
+        self.report_lost(old);
         self.wait.clear();
         self.events.push_back(ClientEvent::Ended(end.clone()));
         self.ended = Some(end);
