@@ -169,10 +169,13 @@ fn what_must_arrive_is_told_to_be_lost_when_the_server_ends_the_session() {
 fn the_servers_tick_is_known_between_states_and_where_its_number_wraps() {
     let first = u32::MAX - 20;
     let mut talk = Talk::joined(first);
+    let mut last = talk.client.stamp(Tick::new(first)).unwrap();
     for tick in 1..=60 {
         talk.run(100);
         talk.update(first.wrapping_add(tick));
-        talk.run(0);
+        let stamp = talk.client.stamp(Tick::new(first.wrapping_add(tick))).unwrap();
+        assert_eq!(stamp, last + Duration::from_millis(100));
+        last = stamp;
         let (now, part) = talk.client.server_tick(talk.now).unwrap();
         assert_eq!((now.get(), part), (first.wrapping_add(tick), 0.0));
     }
