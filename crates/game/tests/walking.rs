@@ -362,6 +362,40 @@ fn a_key_that_is_let_go_stops_the_walk_over_any_link() {
     assert!(percentile(&all.corrections, 100) <= 4, "{:?}", all.corrections);
 }
 
+/// The server's clock and the others are found again by themselves.
+#[test]
+fn a_server_that_is_started_again_is_followed() {
+    for (seed, pause) in [(1, 300), (2, 1_550), (3, 7_030)] {
+        let mut site = Site::new(seed);
+        let seats = ["Ada", "Bob"].map(|name| site.join(name, link(50, 50, 5)));
+        let ready = |site: &Site| seats.iter().all(|seat| site.is_playable(*seat));
+        site.until(30_000, ready).expect("both join");
+        site.run(5_000);
+        site.restart_server(pause);
+        let start = (site.now, site.server.tick());
+        // Nobody is known to the new one until the old session is missed.
+        site.run(1_000);
+        site.until(30_000, ready).expect("both come back");
+        site.run(5_000);
+        for _ in 0..50 {
+            site.act(1, Command::Move(Direction::North));
+            site.run(50);
+            let client = &site.seats[0].client;
+            let passed = site.now.saturating_since(start.0).as_secs_f64() * 10.0;
+            let (tick, part) = client.server_tick(site.now).expect("plays");
+            let judged = f64::from(tick.distance_from(start.1)) + f64::from(part);
+            assert!((judged - passed).abs() < 0.5, "{judged} for {passed} after {pause} ms");
+            let (shown, part) = client.shown_tick(site.now).expect("plays");
+            let late = passed - f64::from(shown.distance_from(start.1)) - f64::from(part);
+            assert!((1.0..6.0).contains(&late), "{late} ticks late");
+        }
+        site.run(1_000);
+        let id = site.seats[1].client.mirror().me().expect("in the caves").id;
+        let bob = site.seats[0].client.shown_at(site.now).find(|shown| shown.figure.id == id);
+        assert_eq!(bob.expect("in view").place, site.true_pos(1).into());
+    }
+}
+
 /// Something that must arrive is done once, or the player is told that it may not have been.
 #[test]
 fn what_must_arrive_is_done_once_or_told_to_be_lost() {
