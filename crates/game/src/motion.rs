@@ -18,7 +18,15 @@
 //!
 //! A figure that went further than anybody walks stands where it was until the tick in which it is
 //! elsewhere. All of it follows from what came and the moment that is asked for: there is no clock
-//! in here.
+//! in here. [`Client::shown_at`](crate::Client::shown_at) is the way to it.
+//!
+//! ```
+//! use caves_game::motion::Place;
+//! use caves_world::Pos;
+//!
+//! // A screen of tiles shows the nearest one.
+//! assert_eq!(Place { x: 3.4, y: -0.6 }.tile(), Pos { x: 3, y: -1 });
+//! ```
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
