@@ -82,6 +82,8 @@ struct Run {
     glyphs: Glyphs,
     dirty: bool,
     drawn_at: Option<Instant>,
+    /// When a figure on the screen comes to another tile; never while all stand.
+    moves_at: Deadline,
     ended: Option<ClientEnd>,
     buf: Box<[u8]>,
 }
@@ -115,6 +117,7 @@ impl Run {
             glyphs,
             dirty: true,
             drawn_at: None,
+            moves_at: Deadline::NEVER,
             ended: None,
             buf: vec![0; LONGEST_DATAGRAM.max(Keyboard::BUFFER)].into(),
         })
@@ -213,6 +216,10 @@ impl Run {
 
     fn draw(&mut self, screen: &mut Screen) -> io::Result<()> {
         let now = self.clock.now();
+        if self.moves_at.is_due(now) {
+            self.moves_at.clear();
+            self.dirty = true;
+        }
         let pause = if self.dirty { FRAME } else { REDRAW };
         if self.drawn_at.is_some_and(|at| now < at + pause) {
             return Ok(());
@@ -228,6 +235,7 @@ impl Run {
         screen.draw(|frame| scroll = screen::draw(frame, view))?;
         self.app.note_scroll(scroll);
         self.drawn_at = Some(now);
+        self.moves_at = self.client.next_step(now).map_or(Deadline::NEVER, Deadline::at);
         self.dirty = false;
         Ok(())
     }
@@ -238,6 +246,7 @@ impl Run {
         let pause = if self.dirty { FRAME } else { REDRAW };
         let due = Deadline::earliest([
             self.drawn_at.map(|at| at + pause),
+            self.moves_at.get(),
             self.client.poll_timeout(),
             self.socket.poll_timeout(),
             self.app.poll_timeout(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use caves_link::time::Instant;
 use caves_session::caves::{
     Client as Session, ClientConfig, ClientEnd, ClientEvent as SessionEvent, ClientReceived,
-    ClientStatus, PushError,
+    ClientStatus, PushError, ServerClock,
 };
 use caves_session::fault::Fault;
 use caves_session::{Counters, Random};
@@ -16,6 +16,7 @@ use crate::convert::{
     action, chunk_to_wire, command, direction_from_wire, entity_from_wire, entity_to_wire,
 };
 use crate::mirror::{Figure, MessageKind, Mirror};
+use crate::motion::{Motion, Place, Update};
 
 /// What a screen should know besides the mirror.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +58,19 @@ pub enum ClientEvent {
 pub struct Client {
     session: Session,
     mirror: Mirror,
+    motion: Motion,
+    /// When the last datagram came: what is told of it came then.
+    heard_at: Instant,
     server_name: String,
+}
+
+/// A figure and where it is drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shown<'m> {
+    /// As the last complete update has it.
+    pub figure: &'m Figure,
+    /// Where it is at the moment that is shown.
+    pub place: Place,
 }
 
 impl Client {
@@ -66,12 +79,15 @@ impl Client {
         Self {
             session: Session::new(config, random, now),
             mirror: Mirror::new(Content::core()),
+            motion: Motion::new(),
+            heard_at: now,
             server_name: String::new(),
         }
     }
 
     /// Takes what came from the server's address.
     pub fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) {
+        self.heard_at = now;
         match self.session.handle_datagram(now, datagram) {
             ClientReceived::Chunk(chunk) => {
                 if let Some(forgotten) = self.mirror.take_chunk(chunk) {
@@ -94,7 +110,7 @@ impl Client {
         loop {
             let event = match self.session.poll_event()? {
                 SessionEvent::Updated(_) => {
-                    self.mirror.take_entities(self.session.entities());
+                    self.take_update();
                     continue;
                 }
                 SessionEvent::Text { kind, from, text } => {
@@ -104,6 +120,7 @@ impl Client {
                 SessionEvent::Joined { resumed, server_name, motd } => {
                     if !resumed && !self.session.faults().has(Fault::KeepsCaves) {
                         self.mirror.forget_caves();
+                        self.motion.clear();
                     }
                     if let Some(player) = self.session.player() {
                         self.mirror.set_me(entity_from_wire(player));
@@ -123,6 +140,18 @@ impl Client {
                 _ => continue,
             };
             return Some(event);
+        }
+    }
+
+    fn take_update(&mut self) {
+        self.mirror.take_entities(self.session.entities());
+        let stamp = self.session.updated_tick().and_then(|tick| self.session.stamp(tick));
+        let arrival = self.session.server_clock().and_then(ServerClock::arrival);
+        let tick = self.session.tick_time();
+        if let (Some(stamp), Some(arrival), Some(tick)) = (stamp, arrival, tick) {
+            let update = Update { now: self.heard_at, stamp, arrival, tick };
+            let me = self.mirror.me().map_or(EntityId::NONE, |me| me.id);
+            self.motion.take(update, me, self.mirror.figures());
         }
     }
 
@@ -198,15 +227,52 @@ impl Client {
         Some(steps.fold(me.pos, |pos, way| self.step(me, pos, way)))
     }
 
+    /// All figures and where to draw them at `now`, ascending by id: oneself where
+    /// [`Client::position`] has it, and the others between two updates, some time ago, so that they
+    /// move evenly. The figures themselves are those of the last complete update.
+    pub fn shown_at(&self, now: Instant) -> impl Iterator<Item = Shown<'_>> {
+        let me = self.mirror.me().map(|me| me.id);
+        let own = self.position();
+        self.mirror.figures().iter().map(move |figure| {
+            let own = own.filter(|_| me == Some(figure.id)).map(Place::from);
+            let other = || self.motion.place(now, figure, |pos| self.is_open(pos));
+            Shown { figure, place: own.unwrap_or_else(other) }
+        })
+    }
+
+    /// When a figure of [`Client::shown_at`] will next be nearest to another tile, if nothing comes
+    /// until then. `None` while all stand: nothing has to be drawn on their account.
+    pub fn next_step(&self, now: Instant) -> Option<Instant> {
+        self.motion.next_step(now, |pos| self.is_open(pos))
+    }
+
+    /// The tick that the others are shown at, and what has passed of the next one, 0 to 1.
+    pub fn shown_tick(&self, now: Instant) -> Option<(Tick, f32)> {
+        self.session.tick_at(self.motion.moment(now)?)
+    }
+
+    /// How far the others are shown behind the earliest news of them: a tick or more.
+    pub fn delay(&self) -> Duration {
+        self.motion.delay()
+    }
+
+    /// The tick that the server has at `now`, and what has passed of the next one, 0 to 1.
+    pub fn server_tick(&self, now: Instant) -> Option<(Tick, f32)> {
+        self.session.server_tick(now)
+    }
+
     /// One step as the server will take it, if nothing moves in between.
     fn step(&self, me: &Figure, pos: Pos, way: Direction) -> Pos {
         let next = pos.step(way);
-        let open =
-            self.mirror.tile(next).is_some_and(|tile| self.mirror.content().is_walkable(tile));
+        let open = self.is_open(next);
         // Creatures stand in the way; players and things do not.
         let mut others = self.mirror.figures().iter().filter(|figure| figure.id != me.id);
         let taken = others.any(|figure| figure.pos == next && self.blocks(figure));
         if open && !taken { next } else { pos }
+    }
+
+    fn is_open(&self, pos: Pos) -> bool {
+        self.mirror.tile(pos).is_some_and(|tile| self.mirror.content().is_walkable(tile))
     }
 
     fn blocks(&self, figure: &Figure) -> bool {

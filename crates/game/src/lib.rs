@@ -10,7 +10,7 @@
 //!
 //! Only this crate knows packets *and* tiles, in two files named after the two directions:
 //! `replicate` turns the world into packets for one player, [`mirror`] turns packets into what a
-//! player sees. [`Server`] and [`Client`] are driven by the five verbs of `caves-session`.
+//! player sees. [`motion`] is where that is between two updates. [`Server`] and [`Client`] are driven by the five verbs of `caves-session`.
 //!
 //! ```
 //! use caves_game::{Client, Server, ServerConfig};
@@ -40,6 +40,7 @@
 pub mod client;
 mod convert;
 pub mod mirror;
+pub mod motion;
 mod replicate;
 pub mod server;
 mod words;

@@ -1,5 +1,23 @@
 //! So many per second, with some in hand.
 //!
+//! Whoever may be asked by strangers bounds what it does for them. A [`TokenBucket`] allows a burst
+//! at once and a rate in the long run, and it costs three numbers to keep one for each asker.
+//!
+//! ```text
+//!   tokens
+//!    burst 4 |----.                         .--------- full: what comes on top is lost
+//!          3 |    |                     .--'
+//!          2 |    '-.               .--'      rises by per_second
+//!          1 |      |           .--'
+//!          0 |      '-----x--x-'
+//!            +-------------------------------------------> time
+//!                 ^ ^     ^  ^
+//!              took 2, 2  refused: nothing is taken
+//! ```
+//!
+//! It is exact. A bucket that kept whole tokens, or floating ones, would lose or gain a little each
+//! time it is asked, and who asks often enough would notice.
+//!
 //! ```
 //! use caves_link::bucket::TokenBucket;
 //! use caves_link::time::Instant;

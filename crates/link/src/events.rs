@@ -2,7 +2,17 @@
 //!
 //! The [`EventSender`] numbers what it is given, keeps a few in flight and repeats them; the
 //! [`EventReceiver`] puts them in order, drops repetitions and says what to acknowledge. The
-//! drawing on the [first page](crate#the-window-of-events) shows both.
+//! drawing on the [first page](crate#the-window-of-events) shows both windows; this is the way of
+//! one event:
+//!
+//! ```text
+//!   send --> waiting --> in flight --poll--> wire --> receive --> kept --pop--> delivered
+//!              |             |      ^                    |          (in order, once)
+//!              |             |      | 250 ms, 500, ...   |
+//!    full: no  |             '------'                    v
+//!    number    v             acknowledge <-- wire <-- Receipt::New, Duplicate
+//!            dropped                                      TooFar: silence, it comes again
+//! ```
 //!
 //! ```
 //! use caves_link::events::{EventReceiver, EventSender, RECEIVE_WINDOW, Receipt};
@@ -510,6 +520,65 @@ mod tests {
     }
 
     proptest! {
+        /// Against a list of all events ever sent, each with what became of it.
+        #[test]
+        fn the_sender_agrees_with_a_list(
+            in_flight in 1usize..6, waiting in 1usize..8,
+            ops in prop::collection::vec((0u32..4, 0u64..300, 0u64..12), 1..150),
+        ) {
+            let mut sender = EventSender::starting_at(NEAR_END, POLICY, in_flight, waiting);
+            // When it is due and how often it was sent, `None` once acknowledged; unsent: no due.
+            let mut events: Vec<Option<(Option<u64>, u32)>> = Vec::new();
+            let (mut now, mut dropped) = (0, 0);
+            for (op, pause, which) in ops {
+                now += pause;
+                let is_sent = |of: &Option<(Option<u64>, u32)>| matches!(of, Some((Some(_), _)));
+                let count = |events: &[_], sent: bool| {
+                    events.iter().filter(|of| matches!(of, Some((due, _)) if Option::is_some(due) == sent)).count()
+                };
+                match op {
+                    0 => {
+                        let number = NEAR_END.advance(events.len() as u32);
+                        if count(&events, false) < waiting {
+                            prop_assert_eq!(sender.send(events.len()), Ok(number));
+                            events.push(Some((None, 0)));
+                        } else {
+                            prop_assert_eq!(sender.send(0), Err(Full(0)));
+                            dropped += 1;
+                        }
+                    }
+                    1 => {
+                        // Some of these were never sent, or are acknowledged already.
+                        let place = which as usize;
+                        let known = events.get(place).is_some_and(is_sent);
+                        prop_assert_eq!(sender.acknowledge(NEAR_END.advance(which as u32)), known);
+                        if known { events[place] = None }
+                    }
+                    _ => while let Some((seq, &item)) = sender.poll(at(now), 0) {
+                        prop_assert_eq!(seq, NEAR_END.advance(item as u32));
+                        // The longest due repetition, or the first unsent where there is room.
+                        let due = events.iter().enumerate().filter_map(|(i, of)| Some(((*of)?.0?, i)));
+                        let repeated = due.filter(|(due, _)| *due <= now).min().map(|(_, i)| i);
+                        let fresh = events.iter().position(|of| matches!(of, Some((None, _))));
+                        let fresh = fresh.filter(|_| count(&events, true) < in_flight);
+                        prop_assert_eq!(Some(item), repeated.or(fresh));
+                        let sent = events[item].unwrap().1;
+                        events[item] = Some((Some(now + (250 << sent.min(3))), sent + 1));
+                    }
+                }
+                prop_assert_eq!(sender.in_flight(), count(&events, true));
+                prop_assert_eq!(sender.waiting(), count(&events, false));
+                prop_assert_eq!(sender.dropped(), dropped);
+                let lowest = events.iter().position(Option::is_some).unwrap_or(events.len());
+                prop_assert_eq!(sender.lowest_unacknowledged(), NEAR_END.advance(lowest as u32));
+                if op > 1 {
+                    // Nothing more to say: no repetition is due, and no fresh one finds room.
+                    let room = count(&events, true) < in_flight && count(&events, false) > 0;
+                    prop_assert!(!room && events.iter().flatten().all(|of| of.0.is_none_or(|due| due > now)));
+                }
+            }
+        }
+
         #[test]
         fn the_receiver_agrees_with_a_map(
             window in 1usize..12,

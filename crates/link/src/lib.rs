@@ -11,7 +11,8 @@
 //! | [`retry`]: one question until it is answered | 200 to 300 ms, uniform | - | - | - |
 //! | [`resend`]: many entries until each is acknowledged | under the events | vital chunks, cumulative | 256 pending, 100 ms, one by one | latest and 32 before |
 //! | [`events`]: once and in order | chat, notices, combat | - | yes | - |
-//! | [`clock`]: smoothed round trip | ping, pong | - | yes | - |
+//! | [`history`]: the pair of values around a moment | where figures stood | snapshots by tick, as the base of the next | samples, late ones placed | - |
+//! | [`clock`]: round trip, the remote clock, jitter | ping, pong, ticks | ticks | yes | - |
 //!
 //! There is no clock, socket, thread or random source in here: the moment and the random number
 //! are arguments, so a test writes the ones it means. A call does a bounded amount of work, and
@@ -73,6 +74,7 @@ pub mod bucket;
 pub mod clock;
 #[cfg(feature = "alloc")]
 pub mod events;
+pub mod history;
 #[cfg(feature = "alloc")]
 pub mod resend;
 pub mod retry;

@@ -3,6 +3,20 @@
 //! One queue serves protocols that acknowledge in different ways: one number at a time, all up to
 //! a number, or a number and a bit for each of the 32 before it.
 //!
+//! ```text
+//!   push ----> | 7 | 8 | 9 | 10 | 11 |        at most `capacity`, each with its own deadline
+//!                ^   ^
+//!   poll ------- due the longest: onto the wire, due again after a wait that may grow
+//!
+//!   release(9)           |   |   | x |    |    |    exactly this one
+//!   release_up_to(9)     | x | x | x |    |    |    all that are not newer
+//!   release_bits(10, ..) | x |   | x |  x |    |    10, and of the 32 before it those with a bit:
+//!                                                   bit 0 is 9, bit 1 is 8, bit 2 is 7: 0b101
+//! ```
+//!
+//! An entry that stays has not arrived, as far as anybody knows; [`ResendQueue::oldest_age`] tells
+//! how long that has been going on, and the user decides when it is too long.
+//!
 //! ```
 //! use caves_link::resend::ResendQueue;
 //! use caves_link::retry::RetryPolicy;

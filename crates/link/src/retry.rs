@@ -1,5 +1,19 @@
 //! One question, asked again until it is answered.
 //!
+//! ```text
+//!            ask          due                      sent: due again after a wait
+//!   idle ----------> due ------> (on the wire) ---------------------------------.
+//!    ^                ^                                                         |
+//!    |                '------------------------ the wait is over <--------------'
+//!    '--- stop: it was answered, or nobody wants to know any more
+//!
+//!   uniform    |--200..300--|--200..300--|--200..300--|        peers do not fall into step
+//!   doubling   |-250-|--500--|---1000---|------2000------|     up to a cap
+//! ```
+//!
+//! The block sends nothing and has no clock: it says when, and is told that it was done. So a
+//! datagram that could not be written is simply still due.
+//!
 //! ```
 //! use caves_link::retry::{Retry, RetryPolicy};
 //! use caves_link::time::Instant;
@@ -228,7 +242,56 @@ mod tests {
         assert_eq!(none.wait(70, 0), Duration::from_micros(1));
     }
 
+    /// What a question should be: when it is due, if it is asked, and how often it was sent.
+    #[derive(Default)]
+    struct Model {
+        due: Option<u64>,
+        attempts: u32,
+    }
+
     proptest! {
+        #[test]
+        fn agrees_with_a_model_of_two_numbers(
+            doubles in any::<bool>(),
+            ops in prop::collection::vec((0u32..5, 0u64..400, any::<u32>()), 1..120),
+        ) {
+            let policy = if doubles {
+                RetryPolicy::doubling(ms(40), ms(300))
+            } else {
+                RetryPolicy::uniform(ms(200), ms(300))
+            };
+            let (mut retry, mut model, mut now) = (Retry::new(policy), Model::default(), 0);
+            for (op, pause, random) in ops {
+                now += pause * 1000;
+                let moment = Instant::from_micros(now);
+                match op {
+                    0 => {
+                        retry.ask(moment);
+                        model = Model { due: Some(now), attempts: 0 };
+                    }
+                    1 => {
+                        retry.stop();
+                        model.due = None;
+                    }
+                    _ => {
+                        retry.sent(moment, random);
+                        if model.due.is_some() {
+                            // 40, 80, 160 and then the cap; or 100,001 waits from 200 ms on.
+                            let wait = match model.attempts {
+                                n if doubles => [40_000, 80_000, 160_000, 300_000][n.min(3) as usize],
+                                _ => 200_000 + ((u64::from(random) * 100_001) >> 32),
+                            };
+                            model = Model { due: Some(now + wait), attempts: model.attempts + 1 };
+                        }
+                    }
+                }
+                prop_assert_eq!(retry.deadline(), model.due.map(Instant::from_micros));
+                prop_assert_eq!(retry.due(moment), model.due.is_some_and(|due| due <= now));
+                prop_assert_eq!(retry.is_active(), model.due.is_some());
+                prop_assert_eq!(retry.attempts(), model.attempts);
+            }
+        }
+
         #[test]
         fn every_wait_lies_within_the_policy(
             min in 1u64..1_000_000, more in 0u64..1_000_000, cap in prop::option::of(1u64..10_000_000),

@@ -4,6 +4,29 @@
 //! question about the distance between them on a circle, never about their size: after 1023
 //! comes 0. [`Seq`] has therefore no `<`; a wrong comparison does not compile.
 //!
+//! ```text
+//!                     0
+//!             1023 .--+--. 1
+//!                /   |    \             as seen from 0, with ten bits:
+//!        older  /    |     \  newer       1 ..= 511   newer
+//!              |     x      |           512           older, from either side
+//!               \          /            513 ..= 1023  older
+//!                \        /
+//!              513 `--+--' 511
+//!                    512
+//! ```
+//!
+//! The width is a parameter, 1 to 32 bits. [`Seq::widen`] leads back to a plain count where
+//! somebody remembers about where it stood: of all counts with these lowest bits, the one nearest
+//! to it.
+//!
+//! ```text
+//!   count   ..., 1021, 1022, 1023, 1024, 1025, ..., 2047, 2048, ...
+//!   seq     ..., 1021, 1022, 1023,    0,    1, ..., 1023,    0, ...
+//!                                                    ^
+//!                              near 2047: 0 is 2048, and 1021 is 2045
+//! ```
+//!
 //! ```
 //! use caves_link::seq::{Age, Seq};
 //!
@@ -257,6 +280,35 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn any_walk_agrees_with_a_plain_count(
+            start in any::<u32>(),
+            steps in prop::collection::vec((0u32..1 << 31, any::<bool>()), 1..60),
+        ) {
+            // High enough that no walk of 60 half circles ends below zero.
+            let mut count = (1u64 << 40) + u64::from(start);
+            let mut seq = Seq::<32>::new(start);
+            for (step, forward) in steps {
+                let before = (seq, count);
+                if forward {
+                    (seq, count) = (seq.advance(step), count + u64::from(step));
+                } else {
+                    // The other way round the circle.
+                    (seq, count) = (seq.advance(step.wrapping_neg()), count - u64::from(step));
+                }
+                prop_assert_eq!(u64::from(seq.get()), count % (1 << 32));
+                prop_assert_eq!(seq.widen(before.1), count);
+                prop_assert_eq!(u64::from(seq.next().get()), (count + 1) % (1 << 32));
+                prop_assert_eq!(u64::from(seq.prev().get()), (count - 1) % (1 << 32));
+                let expected = match count.cmp(&before.1) {
+                    core::cmp::Ordering::Less => Age::Older,
+                    core::cmp::Ordering::Equal => Age::Same,
+                    core::cmp::Ordering::Greater => Age::Newer,
+                };
+                prop_assert_eq!(seq.age(before.0), expected);
+            }
+        }
+
         #[test]
         fn widening_finds_the_nearest_congruent_count(value in any::<u32>(), near in 0u64..1 << 40) {
             let wide = Seq::<16>::new(value).widen(near);

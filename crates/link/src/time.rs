@@ -4,6 +4,20 @@
 //! program. It cannot be asked for the present: only a binary reads the system clock, and all
 //! below takes the moment as an argument. A test then writes the moment it means.
 //!
+//! ```text
+//!   origin                    now            deadline
+//!     |------------------------|----------------|-----------------------------> microseconds
+//!     0        Instant(3_000_000)               |
+//!                              |<-- Duration -->|
+//!
+//!   poll_timeout: the earliest of all deadlines          sleep until then at most
+//!   is_due(now):  deadline <= now                        exactly now is due
+//! ```
+//!
+//! Differences are [`Duration`]s, and one that would be below zero is zero: what seems to lie in
+//! the future has waited for no time at all. Nothing overflows; what lies beyond the last
+//! microsecond is the last microsecond.
+//!
 //! ```
 //! use caves_link::time::{Deadline, Instant};
 //! use core::time::Duration;
@@ -131,8 +145,61 @@ pub(crate) const fn micros(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const FAR: Instant = Instant::from_micros(u64::MAX);
+
+    proptest! {
+        #[test]
+        fn moments_agree_with_wide_arithmetic_cut_at_both_ends(
+            start in any::<u64>(),
+            steps in prop::collection::vec((any::<u64>(), 0u32..64, any::<bool>()), 1..40),
+        ) {
+            let cut = |wide: i128| wide.clamp(0, i128::from(u64::MAX)) as u64;
+            let (mut moment, mut wide) = (Instant::from_micros(start), i128::from(start));
+            for (size, shift, forward) in steps {
+                // Steps of all sizes, not of the largest alone.
+                let step = size >> shift;
+                let (before, by) = (moment, Duration::from_micros(step));
+                let sum = wide + i128::from(step) * if forward { 1 } else { -1 };
+                if forward {
+                    moment += by;
+                    wide = i128::from(cut(sum));
+                } else {
+                    prop_assert_eq!(moment.checked_sub(by).is_some(), sum >= 0);
+                    if let Some(earlier) = moment.checked_sub(by) {
+                        (moment, wide) = (earlier, sum);
+                    }
+                }
+                prop_assert_eq!(i128::from(moment.as_micros()), wide);
+                prop_assert_eq!(i128::from(moment.as_millis()), wide / 1000);
+                let passed = i128::from(cut(wide - i128::from(before.as_micros())));
+                prop_assert_eq!(moment.saturating_since(before).as_micros() as i128, passed);
+            }
+        }
+
+        #[test]
+        fn the_earliest_deadline_is_the_smallest_that_there_is(
+            ops in prop::collection::vec((0usize..4, prop::option::of(0u64..50), 0u64..50), 1..80),
+        ) {
+            let mut deadlines = [Deadline::NEVER; 4];
+            let mut model = [None; 4];
+            for (place, moment, now) in ops {
+                match moment {
+                    Some(moment) => deadlines[place].set(Instant::from_micros(moment)),
+                    None => deadlines[place].clear(),
+                }
+                model[place] = moment;
+                let earliest = Deadline::earliest(deadlines.map(Deadline::get));
+                let expected = (0..50).find(|moment| model.contains(&Some(*moment)));
+                prop_assert_eq!(earliest, expected.map(Instant::from_micros));
+                for (deadline, moment) in deadlines.iter().zip(model) {
+                    let due = (0..=now).any(|past| moment == Some(past));
+                    prop_assert_eq!(deadline.is_due(Instant::from_micros(now)), due);
+                }
+            }
+        }
+    }
 
     #[test]
     fn units_agree() {

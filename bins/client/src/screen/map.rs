@@ -1,5 +1,6 @@
 //! The caves: tiles, who and what is there, and what was just said.
 
+use caves_game::client::Shown;
 use caves_game::mirror::{Figure, Sight};
 use caves_world::{Class, Direction, EntityId, Pos};
 use ratatui::style::{Color, Modifier, Style};
@@ -74,17 +75,19 @@ fn draw_tiles(canvas: &mut Canvas<'_>, camera: Camera, view: View<'_>) {
     }
 }
 
-/// Things below creatures, creatures below players, and oneself on top.
+/// Things below creatures, creatures below players, and oneself on top. All that moves is drawn
+/// where it was a moment ago, on its way from one update to the next.
 fn draw_figures(canvas: &mut Canvas<'_>, camera: Camera, view: View<'_>) {
     let mirror = view.client.mirror();
     let me = mirror.me().map(|me| me.id);
-    let mut figures: Vec<_> = mirror.figures().iter().filter(|of| Some(of.id) != me).collect();
-    figures.sort_by_key(|of| {
-        let class = around::class(mirror, of);
-        (class == Some(Class::Player), class == Some(Class::Monster), of.id)
+    let shown = view.client.shown_at(view.now);
+    let mut shown: Vec<_> = shown.filter(|of| Some(of.figure.id) != me).collect();
+    shown.sort_by_key(|of| {
+        let class = around::class(mirror, of.figure);
+        (class == Some(Class::Player), class == Some(Class::Monster), of.figure.id)
     });
-    for figure in figures {
-        if let Some((x, y)) = camera.cell(figure.pos) {
+    for Shown { figure, place } in shown {
+        if let Some((x, y)) = camera.cell(place.tile()) {
             let glyph = view.glyphs.kind(figure.kind);
             canvas.sign(x, y, view.theme.pick(glyph.sign, glyph.ascii), style(figure, view));
         }
@@ -108,9 +111,9 @@ pub(super) fn style(figure: &Figure, view: View<'_>) -> Style {
 }
 
 fn draw_speech(canvas: &mut Canvas<'_>, camera: Camera, view: View<'_>) {
-    for figure in view.client.mirror().figures() {
+    for Shown { figure, place } in view.client.shown_at(view.now) {
         let Some(speech) = &figure.speech else { continue };
-        let Some((x, y)) = camera.cell(figure.pos) else { continue };
+        let Some((x, y)) = camera.cell(place.tile()) else { continue };
         let Some(row) = y.checked_sub(1) else { continue };
         let bubble = bubble(speech, view);
         let width = text::width(&bubble) as u16;
@@ -150,5 +153,6 @@ fn draw_marks(canvas: &mut Canvas<'_>, camera: Camera, view: View<'_>) {
 }
 
 fn position_of(target: EntityId, view: View<'_>) -> Option<Pos> {
-    view.client.mirror().figure(target).map(|of| of.pos)
+    let shown = view.client.shown_at(view.now).find(|of| of.figure.id == target);
+    shown.map(|of| of.place.tile())
 }

@@ -1,6 +1,9 @@
+use std::time::Duration;
+
 use caves_game::mirror::MessageKind;
 use caves_game::{Client, ServerConfig};
 use caves_session::caves::ServerConfig as SessionConfig;
+use caves_world::KindId;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
@@ -600,4 +603,56 @@ fn remembered_tiles_are_faint_and_unseen_ones_blank() {
         let after: String = row.chars().skip(7).take(3).collect();
         assert_eq!(before, after, "the same tiles, three columns to the left");
     }
+}
+
+/// Where the second player is drawn on the first one's screen.
+fn drawn_at(caves: &Caves) -> (u16, u16) {
+    let buffer = drawn(caves, 0, UNICODE, 80, 24);
+    let sign = Glyphs::new(caves.players[0].client.mirror().content()).kind(KindId(0)).sign;
+    let map = Areas::of(buffer.area).map;
+    let cells =
+        (map.top()..map.bottom()).flat_map(|y| (map.left()..map.right()).map(move |x| (x, y)));
+    let me = (map.left() + map.width / 2, map.top() + map.height / 2);
+    let mut others = cells.filter(|at| *at != me && buffer[*at].symbol().starts_with(sign));
+    let found = others.next().expect("in view");
+    assert_eq!(others.next(), None, "once");
+    found
+}
+
+#[test]
+fn another_player_walks_over_the_screen_tile_by_tile_and_each_redraw_is_asked_for() {
+    let mut caves = alone("Ada");
+    caves.enter("Bob", Home::Alone { seed: 7 });
+    caves.run_for(1000);
+    let way = caves_world::Direction::East;
+    // One step away, so that Ada does not stand on him.
+    caves.players[1].client.act(caves_world::Command::Move(way)).unwrap();
+    caves.run_for(1000);
+    let start = drawn_at(&caves);
+    let (mut last, mut steps, mut asked) = (start, Vec::new(), None);
+    for moment in 0..100 {
+        if moment % 10 == 0 && moment < 30 {
+            caves.players[1].client.act(caves_world::Command::Move(way)).unwrap();
+        }
+        caves.run_for(10);
+        let now = drawn_at(&caves);
+        if now != last {
+            assert_eq!(now, (last.0 + 1, last.1));
+            // A millisecond later it is there for sure.
+            let asked = asked.expect("a redraw is asked for");
+            assert!(asked <= caves.now + Duration::from_millis(1), "{asked:?}, {:?}", caves.now);
+            steps.push(caves.now);
+            last = now;
+        }
+        asked = caves.players[0].client.next_step(caves.now);
+    }
+    assert_eq!((steps.len(), last.0 - start.0), (3, 3));
+    let gaps = steps.windows(2).map(|pair| pair[1].saturating_since(pair[0]).as_millis());
+    assert!(gaps.clone().all(|gap| (90..=110).contains(&gap)), "{:?}", gaps.collect::<Vec<_>>());
+    // Some creature in the dark wanders now and then; while it stands nothing has to be drawn.
+    let rest = (0..100).any(|_| {
+        caves.run_for(10);
+        caves.players[0].client.next_step(caves.now).is_none()
+    });
+    assert!(rest, "a quiet screen is not drawn");
 }

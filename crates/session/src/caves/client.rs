@@ -14,7 +14,7 @@ use caves_wire::text;
 
 use super::attempt::{Attempt, RECOVERY, Wish};
 use super::gauges::ClientGauges;
-use super::play::Play;
+use super::play::{Play, ServerClock};
 use super::{LEAVE_GAP, LEAVE_REPEATS, OwnedAction, RETRY};
 use crate::fault::{Fault, Faults};
 use crate::{Counters, DropReason, Random};
@@ -376,9 +376,9 @@ impl Client {
         if self.play.as_ref().is_none_or(|play| play.token != view.token()) {
             return Err(DropReason::Token);
         }
-        let old = self.play.take();
         self.attempt = None;
         if view.reason().may_return() {
+            let old = self.play.take();
             self.report_lost(old);
             let again = self.wait_by(now, SHUT_DOWN);
             self.events.push_back(ClientEvent::ServerGone { again });
@@ -405,7 +405,8 @@ impl Client {
 
     fn finish(&mut self, end: ClientEnd) {
         self.attempt = None;
-        self.play = None;
+        let old = self.play.take();
+        self.report_lost(old);
         self.wait.clear();
         self.events.push_back(ClientEvent::Ended(end.clone()));
         self.ended = Some(end);
@@ -642,9 +643,37 @@ impl Client {
         self.play.as_ref()?.round_trip.smoothed()
     }
 
+    /// The tick that the server has at `now`, and what has passed of the next one, 0 to 1; as far as
+    /// the states that came and half a round trip tell.
+    pub fn server_tick(&self, now: Instant) -> Option<(Tick, f32)> {
+        let play = self.play.as_ref()?;
+        Some(play.tick_at(play.clock.now(now)?))
+    }
+
+    /// The server's clock as the states tell of it, in a session. Its stamps are those of
+    /// [`Client::stamp`].
+    pub fn server_clock(&self) -> Option<&ServerClock> {
+        self.play.as_ref().map(|play| &play.clock)
+    }
+
+    /// A tick near the newest one as a moment of the server's clock, in a session.
+    pub fn stamp(&self, tick: Tick) -> Option<Instant> {
+        self.play.as_ref().map(|play| play.stamp(tick))
+    }
+
+    /// The tick at a moment of the server's clock, and what has passed of the next one.
+    pub fn tick_at(&self, stamp: Instant) -> Option<(Tick, f32)> {
+        self.play.as_ref().map(|play| play.tick_at(stamp))
+    }
+
     /// Ticks of the last 64 whose StatePacket did not come, in percent.
     pub fn loss_percent(&self) -> Option<u32> {
         self.play.as_ref().map(Play::loss_percent)
+    }
+
+    /// How long a tick takes, in a session.
+    pub fn tick_time(&self) -> Option<Duration> {
+        self.play.as_ref().map(Play::tick_time)
     }
 
     /// Ticks a second, as the server says.

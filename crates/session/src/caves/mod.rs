@@ -29,6 +29,7 @@ mod assembly;
 mod attempt;
 mod client;
 mod cookie;
+mod copies;
 mod gauges;
 mod info;
 mod join;
@@ -48,6 +49,7 @@ pub use gauges::{ClientGauges, ServerGauges};
 pub use info::{InfoQuery, ServerInfo};
 pub use join::{Ban, BanTarget, ClientEntry};
 pub use names::{NameError, check_name, fold_name};
+pub use play::ServerClock;
 pub use server::{Joined, Left, Server, ServerConfig, ServerEvent, ServerReceived};
 pub use session::SessionView;
 

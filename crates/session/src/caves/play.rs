@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use caves_link::clock::RoundTrip;
+use caves_link::clock::{RemoteClock, RemotePolicy, RoundTrip};
 use caves_link::events::EventReceiver;
 use caves_link::retry::Retry;
 use caves_link::time::{Deadline, Instant};
@@ -16,6 +16,7 @@ use caves_wire::text;
 
 use super::assembly::Assembly;
 use super::client::{ClientEvent, ClientReceived, InFlight, PushError};
+use super::copies::{self, Copies};
 use super::gauges::ClientGauges;
 use super::{EVENT_WINDOW, KEEPALIVE, OwnedAction, RETRY};
 use crate::DropReason;
@@ -29,8 +30,12 @@ const FAR_COUNT: u8 = 3;
 const FAR_SPAN: Duration = Duration::from_millis(300);
 /// Input that waits behind what is under way (R36).
 const QUEUE: usize = 4;
-/// Actions under way; more only when nothing is heard any more.
+/// Actions under way, at most.
 const IN_FLIGHT: usize = 16;
+/// More actions under way than a round trip explains, before nothing new goes out: one that waits
+/// for its tick, two in the gate of the server (R19), updates that were lost. What is under way when
+/// a network falls silent is lost, and the player is set back by as many steps.
+const UNCOVERED: usize = 8;
 /// Questions about entities at once.
 const QUERIES: usize = 8;
 /// A question without an answer ends after this time.
@@ -48,6 +53,9 @@ const PING: Duration = Duration::from_secs(1);
 /// Chunks whose version is remembered; a player who comes back to one need not be sent it again.
 const HELD: usize = 4096;
 
+/// The server's clock, from the states of the last three seconds.
+pub type ServerClock = RemoteClock<32>;
+
 #[derive(Debug)]
 pub(super) struct Play {
     client_type: ClientType,
@@ -60,6 +68,9 @@ pub(super) struct Play {
     /// States and entities of this tick and before are those of a session before this one.
     base: Tick,
     pub(super) newest: Tick,
+    /// The same, counted on where the number wraps.
+    ticks: u64,
+    pub(super) clock: ServerClock,
     /// Bit i: the StatePacket of tick `newest - i` came.
     seen: u64,
     far: Option<Far>,
@@ -78,8 +89,10 @@ pub(super) struct Play {
     sequence: Sequence,
     pub(super) executed: Option<(Sequence, u32)>,
     pub(super) sent: VecDeque<InFlight>,
-    /// When the oldest of those under way got its number.
-    sent_at: VecDeque<Instant>,
+    /// When each of those under way got its number, and how often it goes out.
+    copies: Copies,
+    /// The first number of this session.
+    first: Sequence,
     /// Whether this session has given an action a number.
     numbered: bool,
     pub(super) queue: VecDeque<OwnedAction>,
@@ -132,6 +145,9 @@ impl Play {
             name: None,
             base: welcome.tick(),
             newest: welcome.tick(),
+            // A lap ahead, so that the one before it can be told from below zero.
+            ticks: (1 << 32) + u64::from(welcome.tick().get()),
+            clock: ServerClock::new(RemotePolicy::DEFAULT),
             seen: 0,
             far: None,
             state_at: now,
@@ -142,9 +158,10 @@ impl Play {
             stale_after: RETRY.max,
             untagged: false,
             sequence,
+            first: sequence.next(),
             executed: None,
             sent: VecDeque::new(),
-            sent_at: VecDeque::new(),
+            copies: Copies::default(),
             numbered: false,
             queue: VecDeque::new(),
             repeat: Retry::new(RETRY),
@@ -181,6 +198,7 @@ impl Play {
         self.tick_rate = welcome.tick_rate();
         self.base = welcome.tick().prev();
         self.newest = self.base;
+        self.ticks = self.newest.widen(self.ticks);
         self.seen = 0;
         self.far = None;
         self.manifest = None;
@@ -190,7 +208,7 @@ impl Play {
         self.state_at = now;
         self.updated_at = now;
         // Those under way are given time to be covered by the session that goes on.
-        self.sent_at.iter_mut().for_each(|at| *at = now);
+        self.copies.renew(now);
         self.ask.ask(now);
     }
 
@@ -200,7 +218,7 @@ impl Play {
     }
 
     pub(super) fn unheard_at(&self) -> Option<Instant> {
-        let uncovered = self.sent_at.front().map(|at| *at + UNHEARD);
+        let uncovered = self.copies.oldest().map(|at| at + UNHEARD);
         if self.untagged { Some(self.state_at) } else { uncovered }
     }
 
@@ -228,11 +246,20 @@ impl Play {
             return Err(DropReason::Tick);
         }
         let newer = tick.is_newer_than(self.newest);
-        self.note_seen(tick);
+        if self.note_seen(tick) {
+            let round_trip = self.round_trip.smoothed().unwrap_or_default();
+            self.clock.sample(now, self.stamp(tick), round_trip);
+        }
         if newer {
             self.newest = tick;
+            self.ticks = tick.widen(self.ticks);
             self.manifest = Some(state.chunks());
             self.state_at = now;
+            // It goes along, or half the circle of ticks later all would seem to be before it.
+            let far = Tick::new(tick.get().wrapping_sub(FAR_TICKS));
+            if far.is_newer_than(self.base) {
+                self.base = far;
+            }
         }
         if self.faults.has(Fault::TakesOldTick) {
             self.assembly.forget_shown();
@@ -271,15 +298,36 @@ impl Play {
         true
     }
 
-    fn note_seen(&mut self, tick: Tick) {
+    /// Whether the state of this tick came for the first time.
+    fn note_seen(&mut self, tick: Tick) -> bool {
+        let before = self.seen;
         if tick.is_newer_than(self.newest) {
             self.far = None;
             let steps = tick.distance_from(self.newest);
             self.seen = self.seen.checked_shl(steps).unwrap_or(0) | 1;
-        } else {
-            let back = self.newest.distance_from(tick);
-            self.seen |= 1u64.checked_shl(back).unwrap_or(0);
+            return true;
         }
+        let back = self.newest.distance_from(tick);
+        self.seen |= 1u64.checked_shl(back).unwrap_or(0);
+        self.seen != before
+    }
+
+    pub(super) fn tick_time(&self) -> Duration {
+        Duration::from_secs(1) / u32::from(self.tick_rate.max(1))
+    }
+
+    /// A tick as a moment of the server's clock.
+    pub(super) fn stamp(&self, tick: Tick) -> Instant {
+        let micros = self.tick_time().as_micros() as u64;
+        Instant::from_micros(tick.widen(self.ticks).saturating_mul(micros))
+    }
+
+    /// The tick that the server has at a moment of its clock, and what has passed of the next.
+    pub(super) fn tick_at(&self, stamp: Instant) -> (Tick, f32) {
+        let micros = self.tick_time().as_micros() as u64;
+        let (ticks, part) = (stamp.as_micros() / micros, stamp.as_micros() % micros);
+        // The lowest bits are the number on the wire.
+        (Tick::new(ticks as u32), part as f32 / micros as f32)
     }
 
     pub(super) fn loss_percent(&self) -> u32 {
@@ -318,10 +366,11 @@ impl Play {
         if !self.numbered {
             // A process before this one has used the session: its numbers are gone on from.
             self.sequence = executed;
+            self.first = executed.next();
         }
         let covered = |sent: &mut InFlight| !sent.sequence.is_newer_than(executed);
         while let Some(sent) = self.sent.pop_front_if(covered) {
-            self.sent_at.pop_front();
+            self.copies.pop();
             let back = executed.distance_from(sent.sequence);
             let done = back == 0 || bits.checked_shr(back - 1).is_some_and(|bits| bits & 1 == 1);
             if !done && sent.action.must_arrive() && !self.faults.has(Fault::LosesActions) {
@@ -517,6 +566,7 @@ impl Play {
             self.queries.iter().flat_map(|query| [query.retry.deadline(), Some(query.until)]);
         Deadline::earliest(queries.chain([
             self.repeat.deadline(),
+            self.copies.deadline(),
             self.ask.deadline(),
             Some(self.spoke_at + KEEPALIVE),
             Some(self.ping_at),
@@ -535,7 +585,7 @@ impl Play {
         let waits_for_cover = self.sent.iter().any(|sent| sent.action.must_arrive())
             // What has to arrive is meant where the player stands after the steps before it.
             || next.must_arrive() && !self.sent.is_empty();
-        let room = self.sent.len() < IN_FLIGHT || self.faults.has(Fault::FliesUnbounded);
+        let room = self.sent.len() < self.room() || self.faults.has(Fault::FliesUnbounded);
         !waits_for_cover && room
     }
 
@@ -548,6 +598,11 @@ impl Play {
         let (client_type, token) = (self.client_type, self.token);
         if let Some(sequence) = self.acks.pop_front() {
             return EventAck { client_type, token, sequence }.emit(buf).ok();
+        }
+        // Before a successor gets its number, so that the server has both to put in order.
+        if let Some(sent) = self.copies.poll(now).and_then(|place| self.sent.get(place)) {
+            let (sequence, action) = (sent.sequence, sent.action.clone());
+            return self.emit_action(now, random, sequence, action.as_deref(), buf);
         }
         if self.next_is_free() && self.next_number_at <= now {
             self.start_next(now);
@@ -581,15 +636,36 @@ impl Play {
     /// Gives the action that waits first its number.
     fn start_next(&mut self, now: Instant) {
         let Some(action) = self.queue.pop_front() else { return };
-        let tick = Duration::from_secs(1) / u32::from(self.tick_rate.max(1));
+        let tick = self.tick_time();
         // On the grid while a key is held, so that neither too many nor too few numbers go out.
         let on_grid = self.next_number_at + tick;
         self.next_number_at = if on_grid > now { on_grid } else { now + tick };
         self.sequence = self.sequence.next();
         self.numbered = true;
+        // What has to arrive is not overtaken, and repeated until it is covered.
+        let may_be_lost = !action.must_arrive();
+        let copies = copies::needed(self.loss_percent(), self.was_overtaken());
+        self.copies.push(now, if may_be_lost { copies } else { 0 }, tick);
         self.sent.push_back(InFlight { sequence: self.sequence, action });
-        self.sent_at.push_back(now);
         self.repeat.ask(now);
+    }
+
+    /// Whether one of the last numbers was not executed.
+    fn was_overtaken(&self) -> bool {
+        let Some((last, bits)) = self.executed else { return false };
+        // Lower numbers were another process's.
+        let own = match last.distance_from(self.first) {
+            own if self.numbered && own < 1 << 31 => own.min(32),
+            _ => 0,
+        };
+        bits.trailing_ones() < own
+    }
+
+    /// How many actions may be under way.
+    fn room(&self) -> usize {
+        let Some(round_trip) = self.round_trip.smoothed() else { return IN_FLIGHT };
+        let ticks = round_trip.as_micros().div_ceil(self.tick_time().as_micros());
+        usize::try_from(ticks).unwrap_or(IN_FLIGHT).saturating_add(UNCOVERED).min(IN_FLIGHT)
     }
 
     fn emit_action(
