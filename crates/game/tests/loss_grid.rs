@@ -367,7 +367,10 @@ fn no_more_bytes_are_sent_than_ten_ticks_a_second_have_use_for() {
     for cell in cells().iter().filter(|cell| cell.lasted > 0) {
         let ([up, up_ip], [down, down_ip]) = (cell.rates(cell.up), cell.rates(cell.down));
         let name = cell.name();
-        assert!((10 * action..=most_copies(cell.loss) * 10 * action).contains(&up), "{name}: {up} up");
+        assert!(
+            (10 * action..=most_copies(cell.loss) * 10 * action).contains(&up),
+            "{name}: {up} up"
+        );
         assert!((10 * HEADERS..=60 * HEADERS).contains(&(up_ip - up)), "{name}: {up_ip} up");
         let most = 10 * (state + 1200) + (20 + 18 / 10) * 909;
         assert!((10 * (state + 12)..=most).contains(&down), "{name}: {down} down");

@@ -160,8 +160,12 @@ fn play(site: &mut Site, scenario: &Scenario) {
     come_back(site);
 }
 
+/// So unlike that no damaged Join takes another's name.
+const NAMES: [&str; 8] =
+    ["Ada", "Berta", "Cem", "Dorothea", "Emil", "Friederike", "Gu", "Hildegard von B"];
+
 fn client_config(place: usize, who: Who) -> ClientConfig {
-    let named = ClientConfig { name: Some(format!("Name{place}")), ..ClientConfig::default() };
+    let named = ClientConfig { name: Some(NAMES[place].into()), ..ClientConfig::default() };
     match who {
         Who::Named => named,
         Who::Guest | Who::Nobody => ClientConfig::default(),

@@ -44,7 +44,8 @@ pub(crate) type Asked = (u32, Direction);
 /// A tick under way.
 #[derive(Default)]
 struct Open {
-    checksum: Option<u32>,
+    /// Checksum and player of its State.
+    state: Option<(u32, EntityId)>,
     /// Entry bytes and what they say, by the first id.
     parts: BTreeMap<u32, (Vec<u8>, Vec<Seen>)>,
 }
@@ -146,7 +147,8 @@ impl Plain {
             self.player = EntityId(state.player().0);
             self.manifest = Some(state.chunks());
         }
-        self.open.entry(tick).or_default().checksum = Some(state.entity_checksum());
+        let player = EntityId(state.player().0);
+        self.open.entry(tick).or_default().state = Some((state.entity_checksum(), player));
         self.put_together(truth, tick);
     }
 
@@ -169,13 +171,14 @@ impl Plain {
         let bytes = open.parts.values().flat_map(|(bytes, _)| bytes);
         let sum = bytes
             .fold(0x811C_9DC5u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
-        if open.checksum != Some(sum) || open.parts.is_empty() {
+        let Some((_, viewer)) = open.state.filter(|(of, _)| *of == sum) else { return };
+        if open.parts.is_empty() {
             return;
         }
         let all: Vec<Seen> =
             open.parts.values().flat_map(|(_, seen)| seen.iter().copied()).collect();
         if !self.tainted {
-            truth.check_view(tick, self.player, &all);
+            truth.check_view(tick, viewer, &all);
         }
         self.updates += 1;
         self.open.retain(|of, _| *of > tick);

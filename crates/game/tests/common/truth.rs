@@ -67,10 +67,11 @@ pub(crate) fn count(counter: &Cell<u64>) {
 }
 
 struct TickTruth {
-    life: u32,
     tick: u32,
     /// What each player saw, ascending by id.
     views: Vec<(EntityId, Vec<Seen>)>,
+    /// Whose sessions there were.
+    tokens: Vec<Token>,
 }
 
 /// All that a chunk ever was.
@@ -138,7 +139,8 @@ impl Truth {
             }
         }
         let tick = server.tick().get();
-        self.ticks.push_back(TickTruth { life: self.life, tick, views });
+        let tokens = server.sessions().sessions().map(|(_, session)| session.token()).collect();
+        self.ticks.push_back(TickTruth { tick, views, tokens });
         if self.ticks.len() > TICKS {
             self.ticks.pop_front();
         }
@@ -185,7 +187,7 @@ impl Truth {
             let silenced = matches!(command, Command::Say(_)) && done.command == Command::Other;
             silenced || cleaned(command) == done.command
         };
-        let Some((by, command)) = issued.of.iter().find(|(_, command)| is(command)) else {
+        let Some((by, command)) = issued.of.iter().rev().find(|(_, command)| is(command)) else {
             if sure {
                 broken!("origin", "{:?} became {:?}", issued.of, done.command);
             }
@@ -212,9 +214,10 @@ impl Truth {
         }
         let key = self.by_token.get(&token);
         let Some(session) = key.and_then(|key| self.sessions.get(key)) else { return };
-        // The first updates of a server that was started again may come before its Welcome.
+        // The first updates of another session for the same player may come before its Welcome, or
+        // without one that is expected; they tell nothing of this session's actions.
         let at = self.ticks.iter().rev().find(|at| at.tick == tick);
-        if at.map(|at| at.life) != key.map(|key| key.0) {
+        if at.is_none_or(|at| !at.tokens.contains(&token)) {
             return;
         }
         count(&self.compared.bits);
