@@ -106,6 +106,11 @@ impl UsedNonces {
         self.known.contains(&(peer, nonce))
     }
 
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.known.len().max(self.order.len())
+    }
+
     fn forget_old(&mut self, now: Instant) {
         while let Some((at, peer, nonce)) = self.order.front()
             && now.saturating_since(*at) >= REMEMBERED

@@ -14,10 +14,10 @@ use crate::{Peer, Transmit};
 
 /// Answers that may wait. One datagram asks for one answer, so this only fills when the caller
 /// hands in datagrams and sends nothing.
-const ANSWERS: usize = 1024;
+pub(super) const ANSWERS: usize = 1024;
 /// Goodbyes that may wait, three datagrams each. The oldest gives way: its peer finds out by
 /// silence.
-const GOODBYES: usize = 65_536;
+pub(super) const GOODBYES: usize = 65_536;
 
 /// An answer to one datagram.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,6 +93,16 @@ impl Outbox {
 
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.goodbyes.front().map(|goodbye| goodbye.due)
+    }
+
+    #[cfg(test)]
+    pub(super) fn answers(&self) -> usize {
+        self.answers.len()
+    }
+
+    #[cfg(test)]
+    pub(super) fn goodbyes(&self) -> usize {
+        self.goodbyes.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
