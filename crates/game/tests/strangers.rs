@@ -12,9 +12,12 @@ use caves_netsim::LinkConfig;
 use caves_session::caves::{ClientConfig, ClientStatus, ServerConfig as SessionConfig};
 use caves_session::{Peer, SplitMix, StrangerLimits};
 use caves_wire::caves::{
-    Challenge, Chunk, ChunkEntry, Echo, EntityId, Event, EventKind, Leave, LeaveReason, Nonce,
-    Refuse, RefuseReason, Sequence, State, Tick, Token, Welcome,
+    Challenge, Chunk, ChunkEntry, Echo, Entity, EntityBuilder, EntityFlags, EntityId, Event,
+    EventKind, Leave, LeaveReason, Nonce, Refuse, RefuseReason, Sequence, State, Tick, Token,
+    Welcome, tag,
 };
+use caves_wire::fnv::Fnv32;
+use caves_wire::tlv::TlvWriter;
 use caves_world::{Command, Direction, Pos};
 use common::Site;
 
@@ -538,5 +541,45 @@ fn a_forged_chunk_at_the_present_version_is_shown_until_the_next_welcome() {
     assert_eq!(victim.attempts(), 2);
     assert_ne!(shown(&victim), Some(3));
     victim.site.assert_chunks_equal(victim.seat);
+    victim.plays_on();
+}
+
+/// ... or show figures that are not there, and tell that actions were executed which were not.
+#[test]
+fn forged_entities_are_shown_for_a_tick_and_true_ones_follow() {
+    let mut victim = Victim::new(30);
+    let (me, tick) = (victim.me(), victim.tick().wrapping_add(1));
+    let (last, _) = victim.client().session().executed().unwrap_or((Sequence::new(0), 0));
+    let mut block = [0; 16];
+    let mut tlv = TlvWriter::new(&mut block);
+    tlv.put(tag::EXECUTED_SEQUENCE, &last.get().wrapping_add(1000).to_le_bytes()).unwrap();
+    let figure = Entity {
+        id: me,
+        type_id: 0,
+        x: 3000,
+        y: 3000,
+        hp: 1,
+        hp_max: 20,
+        elo: 0,
+        flags: EntityFlags::default(),
+        meta: tlv.finish(),
+    };
+    victim.site.bytes_are_whole = false;
+    let mut buf = [0; 1200];
+    let mut builder = EntityBuilder::new(&mut buf, Tick::new(tick), Fnv32::new()).unwrap();
+    assert!(builder.push(&figure).unwrap());
+    let (len, fnv) = builder.finish(false);
+    let forged = buf[..len].to_vec();
+    victim.forge_state(tick, fnv.finish());
+    victim.forge(|buf| {
+        buf[..len].copy_from_slice(&forged);
+        Ok(len)
+    });
+    assert_eq!(victim.client().mirror().me().unwrap().pos.x, 3000);
+    victim.site.run(500);
+    victim.site.bytes_are_whole = true;
+    assert_eq!(victim.client().mirror().me().unwrap().pos, victim.site.true_pos(victim.seat));
+    // What it says of its own numbers is taken at its word until the true figure is back.
+    victim.site.run(6000);
     victim.plays_on();
 }
