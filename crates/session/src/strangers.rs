@@ -22,7 +22,7 @@ pub struct StrangerLimits {
     pub per_second: u32,
     /// Packets at once from one address.
     pub burst: u32,
-    /// Packets a second from all strangers together.
+    /// Packets a second from all strangers together; [`Strangers`] says how they share it.
     pub total_per_second: u32,
     /// Networks that have no limit per address; the total holds for them too.
     pub exempt: Vec<IpNet>,
