@@ -258,6 +258,9 @@ impl Server {
         let mut more = false;
         for place in 0..self.sockets.len() {
             more |= self.receive_from(place);
+            // The session's queue of answers holds what one budget asks for, and not what all
+            // sockets do.
+            self.send();
         }
         more
     }

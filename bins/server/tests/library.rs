@@ -109,3 +109,33 @@ fn a_burst_is_read_to_its_end_without_waiting_for_the_tick() {
     let summary = thread.join().unwrap().unwrap();
     assert_eq!(summary.counters.dropped(DropReason::Malformed), 530);
 }
+
+/// A flood on one socket must not cost the others their answers: more wait in six sockets than the
+/// session keeps answers for.
+#[test]
+fn answers_to_a_turn_of_many_sockets_are_all_sent() {
+    let mut config = Config::solo();
+    config.listen = vec!["127.0.0.1:0".parse().unwrap(); 6];
+    config.session.strangers.total_per_second = 1_000_000;
+    let server = Server::bind(&config).unwrap();
+    let sockets: Vec<_> = server.local_addrs().iter().map(|addr| stranger(*addr)).collect();
+    for socket in &sockets {
+        // Within one turn's budget, and within what any kernel holds for a socket.
+        for _ in 0..200 {
+            socket.send(&[0x4C, 0x52, 1, 6, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
+        }
+    }
+    let stop = server.handle();
+    let thread = thread::spawn(|| server.run());
+    for socket in &sockets {
+        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        for number in 0..200 {
+            let pong = socket.recv(&mut [0; 64]);
+            assert_eq!(pong.ok(), Some(14), "Pong {number}");
+        }
+    }
+    stop.stop();
+    let summary = thread.join().unwrap().unwrap();
+    assert_eq!(summary.counters.dropped(DropReason::Full), 0);
+    assert_eq!(summary.sent, 6 * 200);
+}

@@ -78,6 +78,11 @@ impl TokenBucket {
         }
     }
 
+    /// The most tokens that it ever holds.
+    pub const fn burst(&self) -> u32 {
+        self.burst
+    }
+
     /// Whole tokens that could be taken at `now`.
     pub fn available(&self, now: Instant) -> u32 {
         // At most `burst`, so it fits.

@@ -107,7 +107,7 @@ impl UsedNonces {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.order.len()
+        self.known.len().max(self.order.len())
     }
 
     fn forget_old(&mut self, now: Instant) {

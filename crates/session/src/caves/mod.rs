@@ -27,6 +27,8 @@ mod actions;
 mod admission;
 mod assembly;
 mod attempt;
+#[cfg(test)]
+mod bounds;
 mod client;
 mod cookie;
 mod copies;

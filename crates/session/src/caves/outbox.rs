@@ -14,10 +14,10 @@ use crate::{Peer, Transmit};
 
 /// Answers that may wait. One datagram asks for one answer, so this only fills when the caller
 /// hands in datagrams and sends nothing.
-const ANSWERS: usize = 1024;
+pub(super) const ANSWERS: usize = 1024;
 /// Goodbyes that may wait, three datagrams each. The oldest gives way: its peer finds out by
 /// silence.
-const GOODBYES: usize = 65_536;
+pub(super) const GOODBYES: usize = 65_536;
 
 /// An answer to one datagram.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -404,6 +404,10 @@ impl Server {
         if self.strangers.allow(now, from.ip()) { Ok(()) } else { Err(DropReason::Budget) }
     }
 
+    pub(super) fn charge_proven(&mut self, now: Instant, from: Peer) -> Result<(), DropReason> {
+        if self.strangers.allow_proven(now, from.ip()) { Ok(()) } else { Err(DropReason::Budget) }
+    }
+
     pub(super) fn answer<'d>(&mut self, to: Peer, answer: Answer) -> Outcome<'d> {
         if self.outbox.answer(to, answer) {
             Ok(ServerReceived::Handled)
