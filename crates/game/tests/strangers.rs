@@ -371,7 +371,7 @@ fn a_forged_state_near_the_newest_tick_costs_two_to_three_seconds_and_heals_by_r
     for ahead in [40, 300, 600] {
         let mut victim = Victim::new(22);
         let attempts = victim.attempts();
-        victim.site.bytes_are_whole = false;
+        victim.site.trust(victim.seat, false);
         victim.forge_state(victim.tick().wrapping_add(ahead), 1);
         let healed = victim
             .site
@@ -383,7 +383,7 @@ fn a_forged_state_near_the_newest_tick_costs_two_to_three_seconds_and_heals_by_r
             .expect("it recovers");
         assert!(healed <= Duration::from_millis(3000), "{ahead} ahead: {healed:?}");
         victim.site.run(500);
-        victim.site.bytes_are_whole = true;
+        victim.site.trust(victim.seat, true);
         assert!(!victim.is_recovering());
         victim.plays_on();
     }
@@ -510,6 +510,7 @@ fn a_forged_event_with_the_next_number_is_shown_in_place_of_the_true_one() {
         from: EntityId(0),
         text: "\u{1b}[31mforged",
     };
+    victim.site.trust(victim.seat, false);
     victim.forge(|buf| event.emit(buf));
     assert!(victim.site.act(victim.seat, Command::Say("mine".into())));
     victim.site.run(1000);
@@ -520,6 +521,7 @@ fn a_forged_event_with_the_next_number_is_shown_in_place_of_the_true_one() {
     assert!(victim.site.act(victim.seat, Command::Say("again".into())));
     victim.site.run(1000);
     assert!(victim.site.seats[victim.seat].texts().iter().any(|text| text.contains("again")));
+    victim.site.trust(victim.seat, true);
     victim.plays_on();
 }
 
@@ -534,10 +536,10 @@ fn a_forged_chunk_at_the_present_version_is_shown_until_the_next_welcome() {
     victim.site.run(5000);
     assert_eq!(shown(&victim), Some(3), "bedrock: the client believes that it holds the chunk");
     // Nothing but a Welcome makes the client doubt it: here another forgery leads to one.
-    victim.site.bytes_are_whole = false;
+    victim.site.trust(victim.seat, false);
     victim.forge_state(victim.tick().wrapping_add(300), 1);
     victim.site.run(4000);
-    victim.site.bytes_are_whole = true;
+    victim.site.trust(victim.seat, true);
     assert_eq!(victim.attempts(), 2);
     assert_ne!(shown(&victim), Some(3));
     victim.site.assert_chunks_equal(victim.seat);
@@ -564,7 +566,7 @@ fn forged_entities_are_shown_for_a_tick_and_true_ones_follow() {
         flags: EntityFlags::default(),
         meta: tlv.finish(),
     };
-    victim.site.bytes_are_whole = false;
+    victim.site.trust(victim.seat, false);
     let mut buf = [0; 1200];
     let mut builder = EntityBuilder::new(&mut buf, Tick::new(tick), Fnv32::new()).unwrap();
     assert!(builder.push(&figure).unwrap());
@@ -577,7 +579,7 @@ fn forged_entities_are_shown_for_a_tick_and_true_ones_follow() {
     });
     assert_eq!(victim.client().mirror().me().unwrap().pos.x, 3000);
     victim.site.run(500);
-    victim.site.bytes_are_whole = true;
+    victim.site.trust(victim.seat, true);
     assert_eq!(victim.client().mirror().me().unwrap().pos, victim.site.true_pos(victim.seat));
     // What it says of its own numbers is taken at its word until the true figure is back.
     victim.site.run(6000);

@@ -269,6 +269,12 @@ impl Site {
         seat.owed.clear();
     }
 
+    /// Whether what a client shows is held against the truth: not while somebody forges what it is
+    /// sent.
+    pub(crate) fn trust(&mut self, seat: usize, trusted: bool) {
+        self.seats[seat].tainted = !trusted;
+    }
+
     pub(crate) fn set_link(&mut self, seat: usize, link: LinkConfig) {
         self.net.set_config(self.seats[seat].up, link);
         self.net.set_config(self.seats[seat].down, link);
