@@ -14,7 +14,8 @@ use caves_wire::text;
 
 use super::attempt::{Attempt, RECOVERY, Wish};
 use super::gauges::ClientGauges;
-use super::play::{Play, ServerClock};
+use super::play::Play;
+use super::ticks::ServerClock;
 use super::{LEAVE_GAP, LEAVE_REPEATS, OwnedAction, RETRY};
 use crate::fault::{Fault, Faults};
 use crate::{Counters, DropReason, Random};
@@ -610,7 +611,7 @@ impl Client {
 
     /// The newest tick heard of.
     pub fn tick(&self) -> Option<Tick> {
-        self.play.as_ref().map(|play| play.newest)
+        self.play.as_ref().map(|play| play.ticks.newest())
     }
 
     /// The tick of the last complete update.
@@ -647,38 +648,38 @@ impl Client {
     /// the states that came and half a round trip tell.
     pub fn server_tick(&self, now: Instant) -> Option<(Tick, f32)> {
         let play = self.play.as_ref()?;
-        Some(play.tick_at(play.clock.now(now)?))
+        Some(play.ticks.at(play.ticks.clock().now(now)?))
     }
 
     /// The server's clock as the states tell of it, in a session. Its stamps are those of
     /// [`Client::stamp`].
     pub fn server_clock(&self) -> Option<&ServerClock> {
-        self.play.as_ref().map(|play| &play.clock)
+        self.play.as_ref().map(|play| play.ticks.clock())
     }
 
     /// A tick near the newest one as a moment of the server's clock, in a session.
     pub fn stamp(&self, tick: Tick) -> Option<Instant> {
-        self.play.as_ref().map(|play| play.stamp(tick))
+        self.play.as_ref().map(|play| play.ticks.stamp(tick))
     }
 
     /// The tick at a moment of the server's clock, and what has passed of the next one.
     pub fn tick_at(&self, stamp: Instant) -> Option<(Tick, f32)> {
-        self.play.as_ref().map(|play| play.tick_at(stamp))
+        self.play.as_ref().map(|play| play.ticks.at(stamp))
     }
 
     /// Ticks of the last 64 whose StatePacket did not come, in percent.
     pub fn loss_percent(&self) -> Option<u32> {
-        self.play.as_ref().map(Play::loss_percent)
+        self.play.as_ref().map(|play| play.ticks.loss_percent())
     }
 
     /// How long a tick takes, in a session.
     pub fn tick_time(&self) -> Option<Duration> {
-        self.play.as_ref().map(Play::tick_time)
+        self.play.as_ref().map(|play| play.ticks.period())
     }
 
     /// Ticks a second, as the server says.
     pub fn tick_rate(&self) -> Option<u8> {
-        self.play.as_ref().map(|play| play.tick_rate)
+        self.play.as_ref().map(|play| play.ticks.rate())
     }
 
     /// What was received and dropped.

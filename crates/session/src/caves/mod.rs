@@ -40,6 +40,7 @@ mod outbox;
 mod play;
 mod server;
 mod session;
+mod ticks;
 
 pub use crate::peers::SessionId;
 pub use actions::{ActionGate, Offer};
@@ -51,9 +52,9 @@ pub use gauges::{ClientGauges, ServerGauges};
 pub use info::{InfoQuery, ServerInfo};
 pub use join::{Ban, BanTarget, ClientEntry};
 pub use names::{NameError, check_name, fold_name};
-pub use play::ServerClock;
 pub use server::{Joined, Left, Server, ServerConfig, ServerEvent, ServerReceived};
 pub use session::SessionView;
+pub use ticks::ServerClock;
 
 use caves_link::retry::RetryPolicy;
 use std::time::Duration;

@@ -3,14 +3,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use caves_link::clock::{RemoteClock, RemotePolicy, RoundTrip};
+use caves_link::clock::RoundTrip;
 use caves_link::events::EventReceiver;
 use caves_link::retry::Retry;
 use caves_link::time::{Deadline, Instant};
 use caves_wire::caves::{
     Action, ActionPacket, ChunkEntry, ChunkId, ChunkVersion, ClientType, DetailView, Echo,
     EchoView, EntityId, EventAck, EventKind, EventView, MAX_SAY, Packet, Query, Sequence,
-    StateView, Tick, Token, WelcomeView, tag,
+    StateView, Token, WelcomeView, tag,
 };
 use caves_wire::text;
 
@@ -18,16 +18,11 @@ use super::assembly::Assembly;
 use super::client::{ClientEvent, ClientReceived, InFlight, PushError};
 use super::copies::{self, Copies};
 use super::gauges::ClientGauges;
+use super::ticks::{Ticks, Verdict};
 use super::{EVENT_WINDOW, KEEPALIVE, OwnedAction, RETRY};
 use crate::DropReason;
 use crate::fault::{Fault, Faults};
 
-/// A tick further than this from the newest is put aside (R31).
-const FAR_TICKS: u32 = 600;
-/// Far ticks in ascending order that become the base (R31).
-const FAR_COUNT: u8 = 3;
-/// The time over which they come (R31).
-const FAR_SPAN: Duration = Duration::from_millis(300);
 /// Input that waits behind what is under way (R36).
 const QUEUE: usize = 4;
 /// Actions under way, at most.
@@ -44,36 +39,24 @@ const QUERY_TIME: Duration = Duration::from_secs(5);
 const ACKS: usize = 64;
 /// An action that is not covered after this time, while states arrive, is not taken at all.
 const UNHEARD: Duration = Duration::from_secs(4);
-/// EntityPackets further ahead of the newest state than this are no packets of ours.
-const ENTITIES_AHEAD: u32 = 8;
 /// Pings without an answer that are remembered.
 const PINGS: usize = 4;
 /// Between two pings (section 5).
 const PING: Duration = Duration::from_secs(1);
+/// States arrive as long as the last one is not older than this (R17).
+const FRESH: Duration = Duration::from_millis(300);
 /// Chunks whose version is remembered; a player who comes back to one need not be sent it again.
 const HELD: usize = 4096;
-
-/// The server's clock, from the states of the last three seconds.
-pub type ServerClock = RemoteClock<32>;
 
 #[derive(Debug)]
 pub(super) struct Play {
     client_type: ClientType,
     pub(super) token: Token,
     pub(super) player: EntityId,
-    pub(super) tick_rate: u8,
     /// The name under which the server knows a guest, for recovery.
     pub(super) name: Option<String>,
 
-    /// States and entities of this tick and before are those of a session before this one.
-    base: Tick,
-    pub(super) newest: Tick,
-    /// The same, counted on where the number wraps.
-    ticks: u64,
-    pub(super) clock: ServerClock,
-    /// Bit i: the StatePacket of tick `newest - i` came.
-    seen: u64,
-    far: Option<Far>,
+    pub(super) ticks: Ticks,
     pub(super) state_at: Instant,
     pub(super) manifest: Option<[ChunkEntry; 9]>,
     held: HashMap<ChunkId, ChunkVersion>,
@@ -113,14 +96,6 @@ pub(super) struct Play {
     faults: Faults,
 }
 
-/// Ticks far from the newest one.
-#[derive(Debug, Clone, Copy)]
-struct Far {
-    since: Instant,
-    newest: Tick,
-    count: u8,
-}
-
 #[derive(Debug)]
 struct Question {
     entity: EntityId,
@@ -141,15 +116,8 @@ impl Play {
             client_type,
             token: welcome.token(),
             player: welcome.player(),
-            tick_rate: welcome.tick_rate(),
             name: None,
-            base: welcome.tick(),
-            newest: welcome.tick(),
-            // A lap ahead, so that the one before it can be told from below zero.
-            ticks: (1 << 32) + u64::from(welcome.tick().get()),
-            clock: ServerClock::new(RemotePolicy::DEFAULT),
-            seen: 0,
-            far: None,
+            ticks: Ticks::new(welcome.tick(), welcome.tick_rate()),
             state_at: now,
             manifest: None,
             held: HashMap::new(),
@@ -195,12 +163,7 @@ impl Play {
     /// The session goes on, but a Welcome clears the cache (R10), and its tick is the base: it came
     /// for this very attempt, which no forged state can say of itself.
     pub(super) fn resume(&mut self, now: Instant, welcome: WelcomeView<'_>) {
-        self.tick_rate = welcome.tick_rate();
-        self.base = welcome.tick().prev();
-        self.newest = self.base;
-        self.ticks = self.newest.widen(self.ticks);
-        self.seen = 0;
-        self.far = None;
+        self.ticks.resume(welcome.tick(), welcome.tick_rate());
         self.manifest = None;
         self.assembly = Assembly::new();
         self.held.clear();
@@ -239,27 +202,15 @@ impl Play {
             return Err(DropReason::Unasked);
         }
         let tick = state.tick();
-        if self.is_far(tick) && !self.becomes_base(now, tick) {
-            return Err(DropReason::Tick);
+        match self.ticks.judge(now, tick) {
+            Verdict::Aside => return Err(DropReason::Tick),
+            Verdict::Anew => self.assembly = Assembly::new(),
+            Verdict::Near => {}
         }
-        if !tick.is_newer_than(self.base) {
-            return Err(DropReason::Tick);
-        }
-        let newer = tick.is_newer_than(self.newest);
-        if self.note_seen(tick) {
-            let round_trip = self.round_trip.smoothed().unwrap_or_default();
-            self.clock.sample(now, self.stamp(tick), round_trip);
-        }
+        let newer = self.ticks.take(now, tick, self.round_trip.smoothed());
         if newer {
-            self.newest = tick;
-            self.ticks = tick.widen(self.ticks);
             self.manifest = Some(state.chunks());
             self.state_at = now;
-            // It goes along, or half the circle of ticks later all would seem to be before it.
-            let far = Tick::new(tick.get().wrapping_sub(FAR_TICKS));
-            if far.is_newer_than(self.base) {
-                self.base = far;
-            }
         }
         if self.faults.has(Fault::TakesOldTick) {
             self.assembly.forget_shown();
@@ -269,71 +220,6 @@ impl Play {
         }
         self.ask_for_missing(now);
         if newer { Ok(()) } else { Err(DropReason::Tick) }
-    }
-
-    fn is_far(&self, tick: Tick) -> bool {
-        let ahead = tick.distance_from(self.newest);
-        ahead > FAR_TICKS && ahead.wrapping_neg() > FAR_TICKS
-    }
-
-    /// Three far ticks, ascending, over some time become the base: one that is forged does not
-    /// freeze the client, and a server that was started again does (R31).
-    fn becomes_base(&mut self, now: Instant, tick: Tick) -> bool {
-        let far = match self.far {
-            Some(far) if tick.is_newer_than(far.newest) => {
-                Far { newest: tick, count: far.count.saturating_add(1), ..far }
-            }
-            Some(far) if tick == far.newest => far,
-            _ => Far { since: now, newest: tick, count: 1 },
-        };
-        self.far = Some(far);
-        if far.count < FAR_COUNT || now.saturating_since(far.since) < FAR_SPAN {
-            return false;
-        }
-        self.far = None;
-        self.base = tick.prev();
-        self.newest = self.base;
-        self.seen = 0;
-        self.assembly = Assembly::new();
-        true
-    }
-
-    /// Whether the state of this tick came for the first time.
-    fn note_seen(&mut self, tick: Tick) -> bool {
-        let before = self.seen;
-        if tick.is_newer_than(self.newest) {
-            self.far = None;
-            let steps = tick.distance_from(self.newest);
-            self.seen = self.seen.checked_shl(steps).unwrap_or(0) | 1;
-            return true;
-        }
-        let back = self.newest.distance_from(tick);
-        self.seen |= 1u64.checked_shl(back).unwrap_or(0);
-        self.seen != before
-    }
-
-    pub(super) fn tick_time(&self) -> Duration {
-        Duration::from_secs(1) / u32::from(self.tick_rate.max(1))
-    }
-
-    /// A tick as a moment of the server's clock.
-    pub(super) fn stamp(&self, tick: Tick) -> Instant {
-        let micros = self.tick_time().as_micros() as u64;
-        Instant::from_micros(tick.widen(self.ticks).saturating_mul(micros))
-    }
-
-    /// The tick that the server has at a moment of its clock, and what has passed of the next.
-    pub(super) fn tick_at(&self, stamp: Instant) -> (Tick, f32) {
-        let micros = self.tick_time().as_micros() as u64;
-        let (ticks, part) = (stamp.as_micros() / micros, stamp.as_micros() % micros);
-        // The lowest bits are the number on the wire.
-        (Tick::new(ticks as u32), part as f32 / micros as f32)
-    }
-
-    pub(super) fn loss_percent(&self) -> u32 {
-        // What came before the first state was not lost.
-        let span = 64 - self.seen.leading_zeros();
-        ((span - self.seen.count_ones()) * 100).checked_div(span).unwrap_or(0)
     }
 
     /// An update is complete: what it says of one's own actions settles those under way.
@@ -409,9 +295,7 @@ impl Play {
         match packet {
             Packet::Entities(entities) => {
                 let tick = entities.tick();
-                let ahead = tick.is_newer_than(self.newest)
-                    && tick.distance_from(self.newest) > ENTITIES_AHEAD;
-                if ahead || self.is_far(tick) || !tick.is_newer_than(self.base) {
+                if !self.ticks.takes_entities(tick) {
                     return Err(DropReason::Tick);
                 }
                 if self.faults.has(Fault::MixesTicks) {
@@ -542,7 +426,7 @@ impl Play {
         let (open, over) = self.queries.drain(..).partition(is_open);
         self.queries = open;
         events.extend(over.into_iter().map(|query| ClientEvent::QueryFailed(query.entity)));
-        if self.silence(now) < FAR_SPAN {
+        if self.silence(now) < FRESH {
             self.ask_for_missing(now);
         }
     }
@@ -636,7 +520,7 @@ impl Play {
     /// Gives the action that waits first its number.
     fn start_next(&mut self, now: Instant) {
         let Some(action) = self.queue.pop_front() else { return };
-        let tick = self.tick_time();
+        let tick = self.ticks.period();
         // On the grid while a key is held, so that neither too many nor too few numbers go out.
         let on_grid = self.next_number_at + tick;
         self.next_number_at = if on_grid > now { on_grid } else { now + tick };
@@ -644,7 +528,7 @@ impl Play {
         self.numbered = true;
         // What has to arrive is not overtaken, and repeated until it is covered.
         let may_be_lost = !action.must_arrive();
-        let copies = copies::needed(self.loss_percent(), self.was_overtaken());
+        let copies = copies::needed(self.ticks.loss_percent(), self.was_overtaken());
         self.copies.push(now, if may_be_lost { copies } else { 0 }, tick);
         self.sent.push_back(InFlight { sequence: self.sequence, action });
         self.repeat.ask(now);
@@ -664,7 +548,7 @@ impl Play {
     /// How many actions may be under way.
     fn room(&self) -> usize {
         let Some(round_trip) = self.round_trip.smoothed() else { return IN_FLIGHT };
-        let ticks = round_trip.as_micros().div_ceil(self.tick_time().as_micros());
+        let ticks = round_trip.as_micros().div_ceil(self.ticks.period().as_micros());
         usize::try_from(ticks).unwrap_or(IN_FLIGHT).saturating_add(UNCOVERED).min(IN_FLIGHT)
     }
 
