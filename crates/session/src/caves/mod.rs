@@ -41,6 +41,7 @@ mod play;
 mod server;
 mod session;
 mod ticks;
+mod welcome;
 
 pub use crate::peers::SessionId;
 pub use actions::{ActionGate, Offer};
