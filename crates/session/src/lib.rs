@@ -51,12 +51,18 @@
 //! assert_eq!(client.player(), Some(EntityId(1)));
 //! ```
 
+#[cfg(feature = "blank")]
+pub mod blank;
 pub mod caves;
 #[doc(hidden)]
 pub mod fault;
+#[cfg(feature = "ferravex")]
+pub mod ferravex;
 mod peers;
 mod random;
 mod strangers;
+#[cfg(feature = "teeworlds")]
+pub mod teeworlds;
 mod transmit;
 
 pub use ipnet::IpNet;

@@ -68,6 +68,31 @@ pub enum ErrorKind {
     /// A text, count or rate outside its range.
     #[error("value out of range")]
     Range,
+    // Only layouts of the siblings have the faults below.
+    /// Bytes behind the end of a layout, where that is told from a datagram that is too long.
+    #[error("bytes behind the end")]
+    Trailing,
+    /// A payload over its cap.
+    #[error("payload over its cap")]
+    Cap,
+    /// A floating-point number that is infinite or none.
+    #[error("not a finite number")]
+    NonFinite,
+    /// A number that must not be zero.
+    #[error("zero")]
+    Zero,
+    /// A text without its terminator.
+    #[error("text without an end")]
+    Terminator,
+    /// A variable-length integer that ends early.
+    #[error("integer without an end")]
+    Integer,
+    /// Compressed bytes that decode to more than may be.
+    #[error("bad compression")]
+    Compression,
+    /// Flags that do not go together.
+    #[error("flags that do not go together")]
+    Flags,
 }
 
 /// A plain struct that cannot be written as asked. Nothing was written.

@@ -28,6 +28,9 @@
 //! | feature | default | what it adds |
 //! |---|---|---|
 //! | `simd` | off | tiles packed and unpacked by SSSE3, AVX2 or AVX-512 VBMI, chosen at run time (`caves-sixbit`) |
+//! | `teeworlds` | off | packets of Teeworlds 0.6 as DDNet speaks it (`teeworlds`) |
+//! | `ferravex` | off | packets of ferravex 2 (`ferravex`) |
+//! | `blank` | off | packets of blank (`blank`) |
 //!
 //! The crate is `no_std` and does without `alloc`. For other languages there are test vectors in
 //! `vectors/`: bytes, and what they mean field by field or why they are refused.
@@ -51,9 +54,15 @@
 extern crate std;
 
 pub mod bits;
+#[cfg(feature = "blank")]
+pub mod blank;
 pub mod caves;
 mod error;
+#[cfg(feature = "ferravex")]
+pub mod ferravex;
 pub mod fnv;
+#[cfg(feature = "teeworlds")]
+pub mod teeworlds;
 pub mod text;
 pub mod tlv;
 

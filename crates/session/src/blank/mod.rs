@@ -1,0 +1,1 @@
+//! blank, tag `0xFB1AB1AF`.

@@ -1,0 +1,1 @@
+//! ferravex, protocol version 2.

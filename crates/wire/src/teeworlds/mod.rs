@@ -1,0 +1,1 @@
+//! Teeworlds 0.6, as DDNet speaks it.
