@@ -147,11 +147,13 @@ fn executed(site: &Site) -> Option<Sequence> {
 fn heal(site: &mut Site, seat: usize, link: LinkConfig) -> Option<Duration> {
     let field = Field::to(site.server.world(), SPAWN, NEAR);
     let (stand, way) = field.nearest_to_dig(site.server.world()).expect("caves have walls");
-    go_to(site, seat, stand)?;
     let target = stand.step(way);
-    site.set_link(seat, LinkConfig { mtu: Some(NO_CHUNKS), ..link });
     let lost = site.net.total().too_big;
     for _ in 0..200 {
+        // A rat may have killed the player meanwhile, who wakes up at the entrance.
+        site.set_link(seat, link);
+        go_to(site, seat, stand)?;
+        site.set_link(seat, LinkConfig { mtu: Some(NO_CHUNKS), ..link });
         let _ = site.act(seat, Command::Dig(way));
         if site.until(2000, |site| is_open(site, target) || is_idle(site, seat)).is_some()
             && is_open(site, target)
@@ -182,7 +184,11 @@ fn is_idle(site: &Site, seat: usize) -> bool {
 fn go_to(site: &mut Site, seat: usize, goal: Pos) -> Option<()> {
     let field = Field::to(site.server.world(), goal, 2 * NEAR);
     for _ in 0..600 {
-        let at = site.seats[seat].client.position()?;
+        let Some(at) = site.seats[seat].client.position() else {
+            // In between two sessions, which heavy loss can bring about.
+            site.run(100);
+            continue;
+        };
         match field.way(at) {
             Some(way) => drop(site.act(seat, Command::Move(way))),
             None if is_idle(site, seat) && at == goal => return Some(()),

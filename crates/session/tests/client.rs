@@ -17,6 +17,31 @@ const PLAYER: EntityId = EntityId(7);
 const EMPTY: u32 = 0x811C_9DC5;
 const STEP: Duration = Duration::from_millis(5);
 
+#[test]
+fn an_event_that_comes_again_is_acknowledged_twice() {
+    let mut talk = Talk::joined(1000);
+    let (kind, from) = (caves_wire::caves::EventKind::CHAT, EntityId(0));
+    let event = caves_wire::caves::Event {
+        sequence: caves_wire::caves::Sequence::new(0),
+        kind,
+        from,
+        text: "hello",
+    };
+    let mut acknowledged = Vec::new();
+    for _ in 0..3 {
+        talk.hear(|buf| event.emit(buf).unwrap());
+        let mut buf = [0; 1200];
+        let mut count = 0;
+        while let Some(len) = talk.client.poll_transmit(talk.now, &mut buf) {
+            count += usize::from(matches!(Packet::parse(&buf[..len]), Ok(Packet::EventAck(_))));
+        }
+        acknowledged.push(count);
+    }
+    assert_eq!(acknowledged, [1, 2, 2]);
+    let texts = talk.events.iter().filter(|event| matches!(event, ClientEvent::Text { .. }));
+    assert_eq!(texts.count(), 1);
+}
+
 struct Talk {
     client: Client,
     now: Instant,

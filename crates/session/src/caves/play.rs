@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use caves_link::clock::RoundTrip;
-use caves_link::events::EventReceiver;
+use caves_link::events::{EventReceiver, Receipt};
 use caves_link::retry::Retry;
 use caves_link::time::{Deadline, Instant};
 use caves_wire::caves::{
@@ -371,6 +371,11 @@ impl Play {
             return Err(DropReason::Full);
         }
         self.acks.push_back(event.sequence());
+        if receipt == Receipt::Duplicate && self.acks.len() < ACKS {
+            // An acknowledgement was lost, so the next one goes out twice: an event that is not
+            // acknowledged for 10 s ends the session (section 2), after eight tries at most.
+            self.acks.push_back(event.sequence());
+        }
         Ok(ClientReceived::Handled)
     }
 
