@@ -189,6 +189,19 @@ fn late_actions_after_a_leave_start_no_ghost() {
 }
 
 #[test]
+fn late_actions_after_a_session_has_ended_by_silence_take_no_effect_again() {
+    let mut talk = with_bot(false);
+    let from = peer("192.0.2.1:1");
+    talk.act(from, BOT, 1, STEP);
+    talk.wait(10_000);
+    assert_eq!(talk.server.len(), 0);
+    talk.wait(999);
+    assert_eq!(talk.act(from, BOT, 1, STEP), Some(DropReason::Token));
+    talk.wait(1);
+    assert_eq!(talk.act(from, BOT, 2, STEP), None, "a second later it is a new start");
+}
+
+#[test]
 fn one_address_holds_one_session() {
     let mut talk = with_bot(false);
     let from = peer("192.0.2.1:1");

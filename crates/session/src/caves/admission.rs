@@ -23,7 +23,8 @@ use crate::{DropReason, Peer};
 /// What this server can grant.
 const SUPPORTED: Features = Features::BURST.union(Features::EVENTS);
 
-/// Actions that come this late after a Leave belong to the session that left.
+/// Actions that come this late after a Leave, or after a session has ended by silence, belong to
+/// that session.
 const LEAVE_ECHO: Duration = Duration::from_secs(1);
 
 /// What becomes of a Join from an address that has proven itself.
@@ -287,8 +288,8 @@ impl Server {
         self.by_token.get(&token).copied()
     }
 
-    /// Late Actions of a session that has left must not start another one, which nobody would end
-    /// but silence.
+    /// Late Actions of a session that has ended must not start another one, which nobody would end
+    /// but silence, and in which they would take effect once more.
     fn has_just_left(&self, now: Instant, from: Peer, token: Token) -> bool {
         let left = self.left.get(&token);
         left.is_some_and(|(peer, at)| *peer == from && now.saturating_since(*at) < LEAVE_ECHO)

@@ -23,7 +23,7 @@ pub struct ServerGauges {
     pub goodbyes: usize,
     /// Cookies that opened a session, 32,768 at most.
     pub used_nonces: usize,
-    /// Registered clients that were here and left.
+    /// Registered clients whose session has ended.
     pub accounts_left: usize,
     /// What waits for [`Server::poll_event`](super::Server::poll_event).
     pub news: usize,

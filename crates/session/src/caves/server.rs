@@ -188,7 +188,7 @@ pub struct Server {
     pub(super) by_name: HashMap<String, SessionId>,
     /// The living session of each registered token.
     pub(super) by_account: HashMap<Token, SessionId>,
-    /// Registered tokens whose client has just left, and from where (R30).
+    /// Registered tokens whose session has just ended, and where it was (R30).
     pub(super) left: HashMap<Token, (Peer, Instant)>,
     pub(super) registered: HashMap<Token, usize>,
     pub(super) reserved: HashMap<String, usize>,
@@ -421,6 +421,9 @@ impl Server {
             let Some(session) = self.sessions.get_mut(id) else { continue };
             session.timer = None;
             if session.silence(now) >= self.config.timeout && !self.faults.has(Fault::KeepsDead) {
+                // What is late of it must not begin another session, nor take effect once more there.
+                let of = session.account.map(|account| (account, (session.peer, now)));
+                self.left.extend(of);
                 self.remove(now, id, Some(Left::Silence));
                 continue;
             }
