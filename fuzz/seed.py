@@ -12,6 +12,7 @@ import pathlib
 
 HERE = pathlib.Path(__file__).parent
 VECTORS = HERE / "../crates/wire/vectors"
+CAPTURES = HERE / "../crates/wire/tests/captures"
 PARTS = {"tlv", "tiles", "fnv", "header"}
 
 
@@ -35,6 +36,19 @@ def vectors():
                 put("datagram", data)
                 if "error" not in case:
                     put("roundtrip", data)
+
+
+def blank():
+    """One datagram of each type, length and direction that the captures have, and one of each border input."""
+    seen = set()
+    for path in sorted(CAPTURES.glob("blank-*.txt")):
+        for line in path.read_text().splitlines():
+            words = line.split(" ")
+            data = bytes.fromhex(words[2])
+            kind = (words[1], len(data), data[12:13])
+            if kind not in seen or "edge" in path.stem:
+                seen.add(kind)
+                put("blank_packet", data)
 
 
 def names():
@@ -128,6 +142,7 @@ def game_scripts():
 
 def main():
     vectors()
+    blank()
     names()
     for target, scripts in [("server_input", server_scripts), ("client_input", client_scripts), ("game_input", game_scripts)]:
         for kind, script in enumerate(scripts()):

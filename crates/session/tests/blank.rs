@@ -194,6 +194,20 @@ fn a_name_is_refused_even_to_one_who_was_first_to_ask_and_last_to_prove() {
 }
 
 #[test]
+fn a_guest_that_changes_its_mind_plays_under_the_last_name() {
+    let mut talk = Talk::new(ServerConfig::default());
+    let from = peer(1, 5);
+    for (seq, name) in [(1, "first"), (3, "last"), (2, "late")] {
+        talk.give(from, &login(numbers(seq, 0xFFFF), name));
+    }
+    let sent = talk.take(from);
+    assert_eq!(types(&sent), ["Ping"]);
+    talk.give(from, &ping(numbers(4, seq_of(&sent[0]).into())));
+    assert_eq!(talk.events.len(), 1);
+    assert_eq!(talk.server.name(talk.session_of("last")), Some(Name::new("last")));
+}
+
+#[test]
 fn a_full_server_refuses_with_part_and_has_room_again() {
     let config = ServerConfig { max_players: 2, ..ServerConfig::default() };
     let mut talk = Talk::new(config);
