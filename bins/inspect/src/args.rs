@@ -1,8 +1,10 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::protocols::Protocol;
 use crate::run::Options;
@@ -13,12 +15,7 @@ use crate::run::Options;
 /// them it is, it finds out. It follows each session and remarks on what was lost and came again.
 /// Tokens are never printed.
 #[derive(Debug, Clone, Parser)]
-#[command(
-    name = "caves-inspect",
-    version,
-    args_conflicts_with_subcommands = true,
-    after_help = EXAMPLES
-)]
+#[command(name = "caves-inspect", version, after_help = EXAMPLES)]
 pub struct Args {
     /// Asks a server instead of reading a recording.
     #[command(subcommand)]
@@ -33,7 +30,7 @@ pub struct Args {
     #[arg(long = "port", value_name = "PORT")]
     pub ports: Vec<u16>,
     /// Writes JSON, an object a line: datagrams, then {"summary"} for each session and {"totals"}.
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub json: bool,
     /// Shows only datagrams that something is to be said about, and the summary.
     #[arg(long)]
@@ -66,9 +63,6 @@ pub enum Command {
         /// Where it is; the protocol's default port unless given.
         #[arg(value_name = "HOST[:PORT]")]
         server: String,
-        /// Writes one JSON object.
-        #[arg(long)]
-        json: bool,
     },
 }
 
@@ -82,6 +76,26 @@ pub enum Asked {
 }
 
 impl Args {
+    /// Reads a command line.
+    ///
+    /// # Errors
+    /// It makes no sense; the error knows what to print and how to end.
+    pub fn read<T: Into<OsString> + Clone>(
+        line: impl IntoIterator<Item = T>,
+    ) -> Result<Self, clap::Error> {
+        let args = Self::try_parse_from(line)?;
+        let reading = !args.files.is_empty()
+            || args.protocol.is_some()
+            || !args.ports.is_empty()
+            || args.quiet
+            || args.strict;
+        if args.command.is_some() && reading {
+            let text = "a query takes --json and nothing else of what is for recordings";
+            return Err(Self::command().error(ErrorKind::ArgumentConflict, text));
+        }
+        Ok(args)
+    }
+
     /// How to look. `flush`: somebody may be waiting for each line.
     pub fn options(&self, flush: bool) -> Options {
         Options {
@@ -97,7 +111,6 @@ impl Args {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_consistent() {
@@ -105,18 +118,26 @@ mod tests {
     }
 
     #[test]
+    fn a_query_may_be_for_machines() {
+        for line in [["--json", "query", "caves", "a:1"], ["query", "--json", "caves", "a:1"]] {
+            let args = Args::read([&["caves-inspect"], &line[..]].concat()).unwrap();
+            assert!(args.json && args.command.is_some());
+        }
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused() {
         for args in [
             &["--protocol", "quake"][..],
             &["--port", "65536"],
-            &["--json", "query", "caves", "host"],
+            &["--strict", "query", "caves", "host"],
             &["query", "blank", "host"],
             &["query", "caves"],
             &["query"],
             &["--loud"],
         ] {
             let all = [&["caves-inspect"], args].concat();
-            let error = Args::try_parse_from(all).unwrap_err();
+            let error = Args::read(all).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{args:?}");
         }
     }

@@ -24,6 +24,28 @@ pub struct Moment {
     pub lost: bool,
 }
 
+/// What there is to say about a datagram beside what it says itself.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Remarks {
+    /// What is out of the ordinary, in words.
+    pub odd: Vec<String>,
+    /// Microseconds since the question that it answers.
+    pub round_trip: Option<u64>,
+}
+
+impl Remarks {
+    /// Adds something out of the ordinary.
+    pub fn push(&mut self, odd: String) {
+        self.odd.push(odd);
+    }
+
+    /// For the next datagram.
+    pub fn clear(&mut self) {
+        self.odd.clear();
+        self.round_trip = None;
+    }
+}
+
 /// Figures of one kind: a name for all of them, and each by its own name.
 pub type Figures = Vec<(&'static str, Vec<(&'static str, Value)>)>;
 
@@ -46,12 +68,9 @@ impl Follower {
     }
 
     /// Takes the next packet, and puts what there is to say about it into `remarks`.
-    pub fn take(&mut self, moment: Moment, facts: &Facts<'_>, remarks: &mut Vec<String>) {
-        match (self, facts) {
-            (Self::Caves(follower), Facts::Caves(packet)) => {
-                follower.take(moment, packet, remarks);
-            }
-            _ => {}
+    pub fn take(&mut self, moment: Moment, facts: &Facts<'_>, remarks: &mut Remarks) {
+        if let (Self::Caves(follower), Facts::Caves(packet)) = (self, facts) {
+            follower.take(moment, packet, remarks);
         }
     }
 

@@ -10,17 +10,16 @@ use caves_inspect::args::{Args, Command};
 use caves_inspect::output::printable;
 use caves_inspect::query;
 use caves_inspect::run::{Inspector, is_broken_pipe};
-use clap::Parser;
 
 /// Something failed, or was found.
 const FAILED: u8 = 1;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = Args::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
     let outcome = match &args.command {
-        Some(Command::Query { protocol, server, json }) => {
+        Some(Command::Query { protocol, server }) => {
             query::ask(*protocol, server).and_then(|answer| {
-                answer.write(&mut io::stdout().lock(), *json).context("cannot write")
+                answer.write(&mut io::stdout().lock(), args.json).context("cannot write")
             })
         }
         None => return inspect(&args),

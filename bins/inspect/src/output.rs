@@ -10,6 +10,7 @@ use caves_wire::text;
 use serde_json::{Value, json};
 
 use crate::datagram::{Datagram, Ends, Way};
+use crate::follow::Remarks;
 use crate::protocols::{Decoded, Protocol};
 use crate::sessions::Session;
 
@@ -60,7 +61,7 @@ pub struct Entry<'a> {
     /// What it says.
     pub decoded: &'a Decoded<'a>,
     /// What following its session shows.
-    pub remarks: &'a [String],
+    pub remarks: &'a Remarks,
 }
 
 /// Sums over everything.
@@ -98,7 +99,7 @@ impl<'w> Output<'w> {
     /// # Errors
     /// It cannot be written.
     pub fn datagram(&mut self, entry: &Entry<'_>) -> io::Result<()> {
-        let plain = entry.decoded.problem.is_none() && entry.remarks.is_empty();
+        let plain = entry.decoded.problem.is_none() && entry.remarks.odd.is_empty();
         if self.quiet && plain && !entry.datagram.lost {
             return Ok(());
         }
@@ -170,6 +171,10 @@ fn to_text(entry: &Entry<'_>) -> String {
     let protocol = entry.protocol.map_or("unknown", Protocol::name);
     let session = entry.session.map_or(String::new(), |number| format!("#{number}"));
     let mut line = format!("{time:>12} {way} {protocol:<9} {session:<3} {}", decoded.line);
+    if let Some(micros) = entry.remarks.round_trip {
+        // Writing to a string cannot fail.
+        let _ = write!(line, "  after {}.{:03} ms", micros / 1000, micros % 1000);
+    }
     if datagram.lost {
         line.push_str("  (lost)");
     }
@@ -177,7 +182,7 @@ fn to_text(entry: &Entry<'_>) -> String {
         line.push_str("  !! ");
         line.push_str(problem);
     }
-    for remark in entry.remarks {
+    for remark in &entry.remarks.odd {
         line.push_str("  -- ");
         line.push_str(remark);
     }
@@ -204,7 +209,8 @@ fn to_json(entry: &Entry<'_>) -> Value {
         "fields": decoded.facts.fields(),
         "lost": datagram.lost,
         "problem": decoded.problem,
-        "remarks": entry.remarks,
+        "remarks": entry.remarks.odd,
+        "round_trip_ms": entry.remarks.round_trip.map(|micros| micros as f64 / 1e3),
     })
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anyhow::Context;
 
 use crate::datagram::{Datagram, Ends, Way};
+use crate::follow::Remarks;
 use crate::output::{Entry, Output, Totals};
 use crate::protocols::{Decoded, Facts, Protocol, hex_start};
 use crate::sessions::Sessions;
@@ -42,7 +43,7 @@ pub struct Inspector<'w> {
     output: Output<'w>,
     totals: Totals,
     place: Datagram,
-    remarks: Vec<String>,
+    remarks: Remarks,
 }
 
 impl<'w> Inspector<'w> {

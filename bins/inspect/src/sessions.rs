@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use serde_json::{Value, json};
 
 use crate::datagram::{Datagram, Ends, Way};
-use crate::follow::{Figures, Follower, Moment};
+use crate::follow::{Figures, Follower, Moment, Remarks};
 use crate::protocols::{Decoded, Protocol};
 
 /// Sessions that are followed at once. When one more begins, the one that was silent for longest is
@@ -83,7 +83,7 @@ impl Session {
         datagram: &Datagram,
         decoded: &Decoded<'_>,
         way: Option<Way>,
-        remarks: &mut Vec<String>,
+        remarks: &mut Remarks,
     ) -> Option<Way> {
         let way = way.or(decoded.way);
         if let (Ends::Addrs { from, to }, Some(way)) = (datagram.ends, way) {

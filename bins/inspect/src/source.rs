@@ -40,7 +40,7 @@ pub enum Found {
 /// let mut datagram = Datagram::default();
 /// assert_eq!(source.next(&mut datagram)?, Some(Found::Datagram));
 /// assert_eq!(datagram.ends, Ends::Way(Way::ToServer));
-/// assert_eq!((datagram.micros, datagram.lost, datagram.bytes.len()), (Some(12_000), true, 6));
+/// assert_eq!((datagram.micros, datagram.lost, datagram.bytes.len()), (Some(0), true, 6));
 /// assert_eq!(source.next(&mut datagram)?, None);
 /// # Ok::<(), anyhow::Error>(())
 /// ```

@@ -9,10 +9,11 @@ mod repeats;
 mod ticks;
 mod updates;
 
+use caves_session::caves::LEAVE_REPEATS;
 use caves_wire::caves::{Packet, Token, WelcomeView};
 use serde_json::json;
 
-use super::{Figures, Moment};
+use super::{Figures, Moment, Remarks};
 use chunks::Chunks;
 use repeats::{Actions, Events, Pings};
 use ticks::Ticks;
@@ -42,7 +43,7 @@ struct Repeated {
 }
 
 impl Repeated {
-    fn take(&mut self, nonce: u64, remarks: &mut Vec<String>) {
+    fn take(&mut self, nonce: u64, remarks: &mut Remarks) {
         if self.nonce.replace(nonce) == Some(nonce) {
             self.again += 1;
             remarks.push("asked again".to_owned());
@@ -52,7 +53,7 @@ impl Repeated {
 
 impl CavesFollower {
     /// Takes the next packet.
-    pub fn take(&mut self, moment: Moment, packet: &Packet<'_>, remarks: &mut Vec<String>) {
+    pub fn take(&mut self, moment: Moment, packet: &Packet<'_>, remarks: &mut Remarks) {
         match packet {
             // What tells of the receiver counts only where it arrived.
             Packet::State(_) | Packet::Entities(_) if moment.lost => {}
@@ -78,7 +79,7 @@ impl CavesFollower {
             Packet::Welcome(welcome) => self.welcome(welcome, remarks),
             Packet::Leave(_) => {
                 self.leaves += 1;
-                if self.leaves > 1 {
+                if self.leaves > u64::from(LEAVE_REPEATS) {
                     remarks.push(format!("copy {}", self.leaves));
                 }
             }
@@ -87,7 +88,7 @@ impl CavesFollower {
     }
 
     /// A token that is new begins everything anew; the same one again is a repetition, or resumes.
-    fn welcome(&mut self, welcome: &WelcomeView<'_>, remarks: &mut Vec<String>) {
+    fn welcome(&mut self, welcome: &WelcomeView<'_>, remarks: &mut Remarks) {
         self.welcomes += 1;
         if self.joined == Some(welcome.token()) {
             remarks.push("the same session again".to_owned());

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use caves_wire::caves::{ChunkEntry, ChunkVersion};
 use serde_json::{Value, json};
 
+use crate::follow::Remarks;
+
 /// Chunks that were sent and are remembered: the nine around a player, some versions deep.
 const MAX_SENT: usize = 64;
 /// The same version goes to the same session at most once in this time (R12). A cache list that lacks
@@ -34,12 +36,7 @@ impl Chunks {
         self.manifest = Some(chunks);
     }
 
-    pub(super) fn sent(
-        &mut self,
-        micros: Option<u64>,
-        entry: ChunkEntry,
-        remarks: &mut Vec<String>,
-    ) {
+    pub(super) fn sent(&mut self, micros: Option<u64>, entry: ChunkEntry, remarks: &mut Remarks) {
         self.count += 1;
         if let Some(at) = self.sent.iter().position(|sent| sent.entry == entry) {
             self.again += 1;
@@ -60,7 +57,7 @@ impl Chunks {
         &mut self,
         micros: Option<u64>,
         cache: &[ChunkEntry; 9],
-        remarks: &mut Vec<String>,
+        remarks: &mut Remarks,
     ) {
         let Some(manifest) = &self.manifest else { return };
         let missing: Vec<ChunkEntry> = manifest

@@ -6,7 +6,7 @@ use caves_session::caves::EVENT_WINDOW;
 use caves_wire::caves::{Action, ActionView, Sequence};
 use serde_json::{Value, json};
 
-use crate::follow::Span;
+use crate::follow::{Remarks, Span};
 
 /// The last actions, by number: more are never under way (R36).
 const ACTIONS: usize = 64;
@@ -29,7 +29,7 @@ pub(super) struct Actions {
 }
 
 impl Actions {
-    pub(super) fn take(&mut self, packet: ActionView<'_>, remarks: &mut Vec<String>) {
+    pub(super) fn take(&mut self, packet: ActionView<'_>, remarks: &mut Remarks) {
         let sequence = packet.sequence();
         // A no-op carries the last number and uses none up (R18).
         if packet.action() == Action::NoOp {
@@ -49,7 +49,7 @@ impl Actions {
         self.order(sequence, remarks);
     }
 
-    fn order(&mut self, sequence: Sequence, remarks: &mut Vec<String>) {
+    fn order(&mut self, sequence: Sequence, remarks: &mut Remarks) {
         let Some(newest) = self.newest else {
             self.newest = Some(sequence);
             return;
@@ -99,7 +99,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) fn sent(&mut self, sequence: Sequence, remarks: &mut Vec<String>) {
+    pub(super) fn sent(&mut self, sequence: Sequence, remarks: &mut Remarks) {
         if let Some((_, times, _)) = self.seen.iter_mut().find(|(seen, ..)| *seen == sequence) {
             *times += 1;
             self.again += 1;
@@ -112,7 +112,7 @@ impl Events {
         self.numbers += 1;
     }
 
-    pub(super) fn acknowledged(&mut self, sequence: Sequence, remarks: &mut Vec<String>) {
+    pub(super) fn acknowledged(&mut self, sequence: Sequence, remarks: &mut Remarks) {
         match self.seen.iter_mut().find(|(seen, ..)| *seen == sequence) {
             None => {
                 self.unknown += 1;
@@ -164,7 +164,7 @@ impl Pings {
         micros: Option<u64>,
         payload: u64,
         lost: bool,
-        remarks: &mut Vec<String>,
+        remarks: &mut Remarks,
     ) {
         // Payloads may all be alike (0 is fine): then the newest question is answered, and the ones
         // before it count as lost.
@@ -180,7 +180,7 @@ impl Pings {
         if let (Some(asked), Some(now)) = (asked, micros) {
             let trip = now.saturating_sub(asked);
             self.trip.add(trip);
-            remarks.push(format!("after {}.{:03} ms", trip / 1000, trip % 1000));
+            remarks.round_trip = Some(trip);
         }
     }
 

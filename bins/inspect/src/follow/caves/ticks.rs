@@ -3,6 +3,8 @@
 use caves_wire::caves::Tick;
 use serde_json::{Value, json};
 
+use crate::follow::Remarks;
+
 /// Ticks behind the newest one that are still told apart.
 const PAST: u32 = 64;
 /// A client puts a State aside that is further away (R31).
@@ -22,7 +24,7 @@ pub(super) struct Ticks {
 }
 
 impl Ticks {
-    pub(super) fn take(&mut self, tick: Tick, remarks: &mut Vec<String>) {
+    pub(super) fn take(&mut self, tick: Tick, remarks: &mut Remarks) {
         let Some(newest) = self.newest else {
             return self.start(tick);
         };
@@ -45,7 +47,7 @@ impl Ticks {
         self.count += 1;
     }
 
-    fn go_on(&mut self, tick: Tick, steps: u32, remarks: &mut Vec<String>) {
+    fn go_on(&mut self, tick: Tick, steps: u32, remarks: &mut Remarks) {
         if steps > FAR {
             self.jumps += 1;
             remarks.push(format!("{steps} ticks ahead of the newest one"));
@@ -63,7 +65,7 @@ impl Ticks {
         self.count += 1;
     }
 
-    fn come_late(&mut self, behind: u32, remarks: &mut Vec<String>) {
+    fn come_late(&mut self, behind: u32, remarks: &mut Remarks) {
         if behind >= PAST {
             self.jumps += 1;
             return remarks.push(format!("{behind} ticks behind the newest one"));

@@ -5,6 +5,8 @@ use caves_wire::caves::{EntitiesView, Tick};
 use caves_wire::fnv::Fnv32;
 use serde_json::{Value, json};
 
+use crate::follow::Remarks;
+
 /// Ticks that are kept until they are complete, as a client keeps them.
 const MAX_TICKS: usize = 4;
 
@@ -45,13 +47,13 @@ impl Open {
 }
 
 impl Updates {
-    pub(super) fn state(&mut self, tick: Tick, checksum: u32, remarks: &mut Vec<String>) {
+    pub(super) fn state(&mut self, tick: Tick, checksum: u32, remarks: &mut Remarks) {
         let Some(open) = self.place(tick, remarks) else { return };
         open.checksum = Some(checksum);
         self.look(tick, remarks);
     }
 
-    pub(super) fn entities(&mut self, packet: EntitiesView<'_>, remarks: &mut Vec<String>) {
+    pub(super) fn entities(&mut self, packet: EntitiesView<'_>, remarks: &mut Remarks) {
         let tick = packet.tick();
         if self.shown.is_some_and(|(shown, _)| shown == tick) {
             // One that is complete has nothing to gain.
@@ -82,7 +84,7 @@ impl Updates {
     }
 
     /// Whether a tick is complete by now.
-    fn look(&mut self, tick: Tick, remarks: &mut Vec<String>) {
+    fn look(&mut self, tick: Tick, remarks: &mut Remarks) {
         let Some(at) = self.open.iter().position(|open| open.tick == tick) else { return };
         if self.open[at].is_complete() {
             let open = self.open.remove(at);
@@ -96,7 +98,7 @@ impl Updates {
     }
 
     /// The place of a tick; one that is too old has none.
-    fn place(&mut self, tick: Tick, remarks: &mut Vec<String>) -> Option<&mut Open> {
+    fn place(&mut self, tick: Tick, remarks: &mut Remarks) -> Option<&mut Open> {
         if let Some(at) = self.open.iter().position(|open| open.tick == tick) {
             return self.open.get_mut(at);
         }
@@ -118,7 +120,7 @@ impl Updates {
     }
 
     /// Nothing older is shown any more once a newer tick is complete (R16).
-    fn give_up_before(&mut self, tick: Tick, remarks: &mut Vec<String>) {
+    fn give_up_before(&mut self, tick: Tick, remarks: &mut Remarks) {
         let (old, open) = std::mem::take(&mut self.open)
             .into_iter()
             .partition::<Vec<_>, _>(|open| tick.is_newer_than(open.tick));
@@ -128,7 +130,7 @@ impl Updates {
         }
     }
 
-    fn give_up(&mut self, open: &Open, remarks: &mut Vec<String>) {
+    fn give_up(&mut self, open: &Open, remarks: &mut Remarks) {
         let Some(checksum) = open.checksum else {
             self.stateless += 1;
             return;
