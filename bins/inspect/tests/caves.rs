@@ -9,7 +9,7 @@ use caves_wire::caves::{
 };
 use caves_wire::fnv::Fnv32;
 use caves_wire::tlv::TlvWriter;
-use common::{Capture, inspect, text_of, vectors};
+use common::{Capture, Vector, inspect, text_of, vectors};
 use serde_json::json;
 
 const TOKEN: Token = Token(77);
@@ -106,7 +106,8 @@ fn welcome(token: u64, tick: u32) -> Vec<u8> {
 
 #[test]
 fn every_vector_is_printed_and_what_is_invalid_is_told() {
-    for (layout, name, bytes, valid) in vectors() {
+    for Vector { layout, name, bytes, error } in vectors() {
+        let valid = error.is_none();
         let seen = inspect(format!("0 c2s {}\n", common::hex(&bytes)));
         let entry = &seen.entries[0];
         // Its direction is wrong for half of them: that is another complaint.
@@ -142,8 +143,8 @@ fn every_packet_type_is_named_and_has_its_fields() {
     ];
     for (layout, packet, field) in names {
         let all = vectors();
-        let mut valid = all.iter().filter(|(of, _, _, valid)| of == layout && *valid);
-        let (_, _, bytes, _) = valid.next().unwrap();
+        let mut valid = all.iter().filter(|one| one.layout == layout && one.error.is_none());
+        let bytes = &valid.next().unwrap().bytes;
         let seen = inspect(common::hex(bytes));
         let entry = &seen.entries[0];
         assert_eq!(entry["packet"], packet, "{entry}");

@@ -32,7 +32,7 @@ fn noise_as_a_recording_is_read_to_some_end() {
 #[test]
 fn recordings_with_broken_bytes_are_read_to_some_end() {
     let mut random = SplitMix::new(2);
-    let payloads: Vec<_> = vectors().into_iter().map(|(_, _, bytes, _)| bytes).collect();
+    let payloads: Vec<_> = vectors().into_iter().map(|one| one.bytes).collect();
     let some: Vec<_> =
         payloads.iter().take(12).map(|bytes| ethernet(&ipv4((1, 21_068), bytes))).collect();
     let times: Vec<_> = some.iter().map(|frame| (7, frame.clone())).collect();
@@ -81,11 +81,11 @@ fn valid_datagrams_in_any_order_are_followed() {
     for _ in 0..20 {
         let mut capture = Capture::default();
         for round in 0..300 {
-            let (_, _, bytes, _) = &all[random.next_u64() as usize % all.len()];
+            let bytes = &all[random.next_u64() as usize % all.len()].bytes;
             let millis = random.next_u64() % 1000;
             if round % 2 == 0 { capture.c2s(millis, bytes) } else { capture.s2c(millis, bytes) }
         }
-        capture.s2c(u64::MAX, &all[0].2);
+        capture.s2c(u64::MAX, &all[0].bytes);
         assert_eq!(inspect(capture.0).totals.datagrams, 301);
     }
 }

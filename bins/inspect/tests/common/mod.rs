@@ -202,41 +202,53 @@ pub(crate) fn program(args: &[&str], input: &[u8]) -> Output {
     output
 }
 
-/// The cases of all vectors of datagrams: file, name, bytes, whether they are valid.
-pub(crate) fn vectors() -> Vec<(String, String, Vec<u8>, bool)> {
+/// A case of the codec's test vectors.
+#[derive(Debug, Clone)]
+pub(crate) struct Vector {
+    pub(crate) layout: &'static str,
+    pub(crate) name: String,
+    pub(crate) bytes: Vec<u8>,
+    /// The kind of error, where it is none of a valid datagram.
+    pub(crate) error: Option<String>,
+}
+
+const LAYOUTS: [&str; 17] = [
+    "action",
+    "challenge",
+    "chunk",
+    "detail",
+    "echo",
+    "entities",
+    "event",
+    "event_ack",
+    "hello",
+    "info",
+    "info_request",
+    "join",
+    "leave",
+    "query",
+    "refuse",
+    "state",
+    "welcome",
+];
+
+/// The cases of all vectors that are datagrams.
+pub(crate) fn vectors() -> Vec<Vector> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/wire/vectors");
     let mut all = Vec::new();
-    for layout in [
-        "action",
-        "challenge",
-        "chunk",
-        "detail",
-        "echo",
-        "entities",
-        "event",
-        "event_ack",
-        "hello",
-        "info",
-        "info_request",
-        "join",
-        "leave",
-        "query",
-        "refuse",
-        "state",
-        "welcome",
-    ] {
+    for layout in LAYOUTS {
         let text = std::fs::read_to_string(format!("{folder}/{layout}.json"))
             .unwrap_or_else(|error| panic!("{layout}: {error}"));
         let file: Value = serde_json::from_str(&text).expect("JSON");
         for case in file["cases"].as_array().expect("cases") {
-            let text = |name: &str| case[name].as_str().map(str::to_owned);
+            let error = case["error"]["kind"].as_str().map(str::to_owned);
             // Those that are read as another type or version than the packet's own.
-            if !case["any_version"].is_null() || case["error"]["kind"] == "PacketType" {
+            if !case["any_version"].is_null() || error.as_deref() == Some("PacketType") {
                 continue;
             }
-            let Some(bytes) = text("hex") else { continue };
-            let name = text("name").expect("a name");
-            all.push((layout.to_owned(), name, unhex(&bytes), case["error"].is_null()));
+            let Some(bytes) = case["hex"].as_str().map(unhex) else { continue };
+            let name = case["name"].as_str().expect("a name").to_owned();
+            all.push(Vector { layout, name, bytes, error });
         }
     }
     assert!(all.len() > 500, "{} vectors", all.len());
