@@ -6,6 +6,7 @@
 //! | block | Forgotten Caves | Teeworlds 0.6 | ferravex 2 | blank |
 //! |---|---|---|---|---|
 //! | [`seq`]: numbers that wrap | 32-bit actions and events | 10-bit, 0 to 1023 | - (64-bit, never wraps) | 16-bit |
+//! | [`ack`]: the latest that arrived, a bit for each before it | - | - | - | 32 before, in each header |
 //! | [`time`]: moments and deadlines | yes | yes | yes | yes |
 //! | [`bucket`]: so many per second | strangers, chunks, queries, speech | - | - | - |
 //! | [`retry`]: one question until it is answered | 200 to 300 ms, uniform | - | - | - |
@@ -72,6 +73,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod ack;
 pub mod bucket;
 pub mod clock;
 pub mod delta;
