@@ -53,9 +53,9 @@ impl Protocol {
     pub fn of_header(datagram: &[u8]) -> Option<Self> {
         if datagram.starts_with(&caves::MAGIC) {
             Some(Self::Caves)
-        } else if datagram.starts_with(ferravex::MAGIC) {
+        } else if datagram.starts_with(&ferravex::MAGIC) {
             Some(Self::Ferravex)
-        } else if datagram.starts_with(&blank::TAG) {
+        } else if datagram.starts_with(&blank::MAGIC) {
             Some(Self::Blank)
         } else {
             None
@@ -128,12 +128,18 @@ impl<'d> Decoded<'d> {
 }
 
 /// A packet, for whoever follows its session and for whoever wants its fields.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub enum Facts<'d> {
     /// Nothing more than the line.
     None,
     /// A packet of Forgotten Caves.
     Caves(caves_wire::caves::Packet<'d>),
+    /// What matters of a packet of Teeworlds.
+    Teeworlds(teeworlds::TeeworldsFacts),
+    /// A packet of ferravex.
+    Ferravex(caves_wire::ferravex::Packet<'d>),
+    /// A packet of blank.
+    Blank(caves_wire::blank::Packet<'d>),
 }
 
 impl Facts<'_> {
@@ -142,6 +148,9 @@ impl Facts<'_> {
         match self {
             Self::None => Map::new(),
             Self::Caves(packet) => caves::fields(packet),
+            Self::Teeworlds(facts) => teeworlds::fields(facts),
+            Self::Ferravex(packet) => ferravex::fields(packet),
+            Self::Blank(packet) => blank::fields(packet),
         }
     }
 }

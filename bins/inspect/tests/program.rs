@@ -177,7 +177,7 @@ fn a_teeworlds_server_is_asked_until_it_answers() {
     let shown = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(
-        shown.starts_with("name       A [1mname\nmap        dm1\nplayers    2 of 16\n"),
+        shown.starts_with("name       A  [1mname\nmap        dm1\nplayers    2 of 16\n"),
         "{shown}"
     );
 }

@@ -13,9 +13,9 @@ use caves_session::caves::LEAVE_REPEATS;
 use caves_wire::caves::{Packet, Token, WelcomeView};
 use serde_json::json;
 
-use super::{Figures, Moment, Remarks};
+use super::{Events, Figures, Moment, Remarks};
 use chunks::Chunks;
-use repeats::{Actions, Events, Pings};
+use repeats::{Actions, Pings};
 use ticks::Ticks;
 use updates::Updates;
 
@@ -68,8 +68,10 @@ impl CavesFollower {
                 self.actions.take(*action, remarks);
                 self.chunks.asked(moment.micros, &action.cache(), remarks);
             }
-            Packet::Event(event) => self.events.sent(event.sequence(), remarks),
-            Packet::EventAck(ack) => self.events.acknowledged(ack.sequence(), remarks),
+            Packet::Event(event) => self.events.sent(event.sequence().get().into(), remarks),
+            Packet::EventAck(ack) => {
+                self.events.acknowledged(ack.sequence().get().into(), remarks);
+            }
             Packet::Ping(ping) => self.pings.ping(moment.micros, ping.timestamp_ms()),
             Packet::Pong(pong) => {
                 self.pings.pong(moment.micros, pong.timestamp_ms(), moment.lost, remarks);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use caves_link::retry::{Retry, RetryPolicy};
 use caves_link::time::{Deadline, Instant};
+use caves_wire::teeworlds::{Connless, InfoKind, InfoRequest, InfoView, InfoWanted};
 
 use super::{Answer, Question};
 
@@ -11,16 +12,9 @@ use super::{Answer, Question};
 const PATIENCE: Duration = Duration::from_secs(3);
 const RETRY: RetryPolicy =
     RetryPolicy::uniform(Duration::from_millis(300), Duration::from_millis(500));
-/// A connectionless packet's header, and what stands before each message's name.
-const HEADER: [u8; 6] = [0xFF; 6];
-const MARK: [u8; 4] = [0xFF; 4];
-/// The longest text that is kept of a field, in bytes.
-const LONGEST_TEXT: usize = 256;
-
 /// The question in its extended form; a server that knows only the plain one answers it as such.
 pub(super) struct Teeworlds {
-    /// Three bytes: two of the extended form, and one that the plain form has as well.
-    token: u32,
+    request: InfoRequest,
     retry: Retry,
     until: Instant,
     asked: Instant,
@@ -30,45 +24,26 @@ impl Teeworlds {
     pub(super) fn new(random: u64, now: Instant) -> Self {
         let mut retry = Retry::new(RETRY);
         retry.ask(now);
-        Self { token: random as u32 & 0xFF_FFFF, retry, until: now + PATIENCE, asked: now }
-    }
-
-    fn request(&self) -> [u8; 15] {
-        let [_, high, middle, low] = self.token.to_be_bytes();
-        let [a, b, c, d] = MARK;
-        [b'x', b'e', high, middle, 0, 0, a, b, c, d, b'g', b'i', b'e', b'3', low]
+        let [token, low, high, ..] = random.to_le_bytes();
+        let wanted = InfoWanted::Extended { token: u16::from_le_bytes([low, high]) };
+        Self { request: InfoRequest { wanted, token }, retry, until: now + PATIENCE, asked: now }
     }
 }
 
 impl Question for Teeworlds {
     fn handle_datagram(&mut self, now: Instant, datagram: &[u8]) -> Option<Answer> {
-        let body = datagram.strip_prefix(&HEADER)?.strip_prefix(&MARK)?;
-        let (name, fields) = body.split_first_chunk::<4>()?;
-        let mut fields = fields.split(|byte| *byte == 0);
-        let token = number(fields.next()?)?;
+        let info = InfoView::parse(&Connless::parse(datagram).ok()?).ok()?;
         // The plain form gives one byte of the token back, the extended one all three.
-        let expected = match name {
-            b"inf3" => self.token & 0xFF,
-            b"iext" => self.token,
-            _ => return None,
+        let expected = match info.kind() {
+            InfoKind::Vanilla => self.request.token.into(),
+            _ => self.request.answered_token(),
         };
-        if token != expected {
-            return None;
-        }
-        let _version = fields.next()?;
-        let (server, map) = (text(fields.next()?), text(fields.next()?));
-        // The extended form has the map's checksum and size here.
-        if name == b"iext" {
-            fields.nth(1)?;
-        }
-        let (_game_type, _flags) = (fields.next()?, fields.next()?);
-        let (_players, _max_players) = (fields.next()?, fields.next()?);
-        let (clients, max_clients) = (number(fields.next()?)?, number(fields.next()?)?);
+        let server = info.server().filter(|_| info.token() == expected)?;
         Some(Answer {
-            name: server,
-            map: Some(map),
-            players: clients,
-            max_players: max_clients,
+            name: server.name.to_string(),
+            map: Some(server.map.to_string()),
+            players: server.clients.try_into().ok()?,
+            max_players: server.max_clients.try_into().ok()?,
             round_trip: now.saturating_since(self.asked),
         })
     }
@@ -79,9 +54,7 @@ impl Question for Teeworlds {
         }
         self.retry.sent(now, random);
         self.asked = now;
-        let request = self.request();
-        buf.get_mut(..request.len())?.copy_from_slice(&request);
-        Some(request.len())
+        self.request.emit(buf).ok()
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -91,14 +64,6 @@ impl Question for Teeworlds {
     fn is_over(&self, now: Instant) -> bool {
         now >= self.until
     }
-}
-
-fn number(field: &[u8]) -> Option<u32> {
-    std::str::from_utf8(field).ok()?.parse().ok()
-}
-
-fn text(field: &[u8]) -> String {
-    String::from_utf8_lossy(&field[..field.len().min(LONGEST_TEXT)]).into_owned()
 }
 
 #[cfg(test)]

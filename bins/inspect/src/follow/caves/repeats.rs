@@ -1,8 +1,7 @@
-//! What is repeated by design: actions, events, pings.
+//! What is repeated by design: actions, pings.
 
 use std::collections::VecDeque;
 
-use caves_session::caves::EVENT_WINDOW;
 use caves_wire::caves::{Action, ActionView, Sequence};
 use serde_json::{Value, json};
 
@@ -83,59 +82,6 @@ impl Actions {
             ("missing", json!(self.missing)),
             ("late", json!(self.late)),
             ("no_ops", json!(self.idle)),
-        ]
-    }
-}
-
-/// Events and their acknowledgements (section 2).
-#[derive(Debug, Default)]
-pub(super) struct Events {
-    /// Number, times it was sent, whether it was acknowledged.
-    seen: VecDeque<(Sequence, u64, bool)>,
-    numbers: u64,
-    again: u64,
-    acknowledged: u64,
-    unknown: u64,
-}
-
-impl Events {
-    pub(super) fn sent(&mut self, sequence: Sequence, remarks: &mut Remarks) {
-        if let Some((_, times, _)) = self.seen.iter_mut().find(|(seen, ..)| *seen == sequence) {
-            *times += 1;
-            self.again += 1;
-            return remarks.push(format!("resent, time {times}"));
-        }
-        if self.seen.len() >= EVENT_WINDOW {
-            self.seen.pop_front();
-        }
-        self.seen.push_back((sequence, 1, false));
-        self.numbers += 1;
-    }
-
-    pub(super) fn acknowledged(&mut self, sequence: Sequence, remarks: &mut Remarks) {
-        match self.seen.iter_mut().find(|(seen, ..)| *seen == sequence) {
-            None => {
-                self.unknown += 1;
-                remarks.push("an event that this recording does not have".to_owned());
-            }
-            Some((_, _, done)) if *done => remarks.push("acknowledged before".to_owned()),
-            Some((_, _, done)) => {
-                *done = true;
-                self.acknowledged += 1;
-            }
-        }
-    }
-
-    pub(super) fn begin_anew(&mut self) {
-        self.seen.clear();
-    }
-
-    pub(super) fn figures(&self) -> Vec<(&'static str, Value)> {
-        vec![
-            ("numbers", json!(self.numbers)),
-            ("resent", json!(self.again)),
-            ("acknowledged", json!(self.acknowledged)),
-            ("unknown_acks", json!(self.unknown)),
         ]
     }
 }
