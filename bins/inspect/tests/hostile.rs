@@ -53,6 +53,49 @@ fn recordings_with_broken_bytes_are_read_to_some_end() {
 }
 
 #[test]
+fn blocks_of_every_type_may_hold_noise() {
+    let mut random = SplitMix::new(5);
+    for round in 0..8_000 {
+        let mut recording = pcapng(1, None, &[]);
+        for _ in 0..3 {
+            let kind = match random.next_u64() % 12 {
+                0 => 0x0A0D_0D0A,
+                1 => random.next_u64() as u32,
+                kind => kind as u32 - 1,
+            };
+            let mut body = noise(&mut random, 64);
+            // Small numbers are lengths, codes and interfaces that can be.
+            for byte in &mut body {
+                *byte = if random.next_u64() % 3 > 0 { *byte % 8 } else { *byte };
+            }
+            if kind == 0x0A0D_0D0A {
+                let magic: [u8; 4] = if round % 2 == 0 {
+                    [0x1A, 0x2B, 0x3C, 0x4D]
+                } else {
+                    [0x4D, 0x3C, 0x2B, 0x1A]
+                };
+                body.splice(0..0, magic);
+            }
+            body.resize(body.len().next_multiple_of(4), 0);
+            let len = (12 + body.len() as u32).to_be_bytes();
+            recording.extend([&kind.to_be_bytes()[..], &len, &body, &len].concat());
+        }
+        inspect(recording);
+    }
+}
+
+#[test]
+fn more_interfaces_than_anybody_has_end_a_recording() {
+    let interface = pcapng(1, None, &[])[28..48].to_vec();
+    let mut recording = pcapng(1, None, &[]);
+    for _ in 0..2000 {
+        recording.extend(&interface);
+    }
+    let failure = inspect(recording).failure.unwrap();
+    assert_eq!(failure, "at packet 1: more than 1024 interfaces");
+}
+
+#[test]
 fn noise_as_a_datagram_is_shown_with_a_reason_in_every_protocol() {
     let mut random = SplitMix::new(3);
     for protocol in Protocol::ALL {
