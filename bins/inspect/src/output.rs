@@ -31,8 +31,12 @@ pub fn printable(text: &str) -> String {
 /// assert_eq!(json_line(&"\u{9b}31m".into()), r#""\u009b31m""#);
 /// ```
 pub fn json_line(value: &Value) -> String {
+    let json = value.to_string();
+    if text::is_clean(&json) {
+        return json;
+    }
     let mut line = String::new();
-    for c in value.to_string().chars() {
+    for c in json.chars() {
         if text::is_forbidden(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 // Writing to a string cannot fail.

@@ -161,6 +161,12 @@ pub fn hex_start(datagram: &[u8]) -> String {
     const SHOWN: usize = 16;
     let start = &datagram[..datagram.len().min(SHOWN)];
     let more = if datagram.len() > SHOWN { ".." } else { "" };
-    let digits: String = start.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = hex(start);
     format!("{} bytes {digits}{more}", datagram.len())
+}
+
+/// Two digits a byte.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value & 0xF)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }

@@ -206,3 +206,14 @@ fn a_session_that_was_silent_for_longest_is_closed_for_the_257th() {
     assert_eq!((numbers[0], numbers[1], numbers[256]), (1, 2, 257));
     assert_eq!(seen.sessions[0]["client"], "10.0.0.1:1");
 }
+
+#[test]
+fn between_two_ends_with_a_servers_port_the_packet_types_tell_the_direction() {
+    let ports = (21_068, 21_068);
+    let frames = [ethernet(&ipv4(ports, &pong())), ethernet(&back(ipv4(ports, &ping())))];
+    let seen = inspect(pcap(1, &frames));
+    let told = seen.entries.iter().map(|entry| entry["direction"].clone());
+    assert_eq!(told.collect::<Vec<_>>(), ["s2c", "c2s"]);
+    assert_eq!(seen.totals.problems, 0);
+    assert_eq!(seen.sessions[0]["server"], "10.0.0.1:21068");
+}

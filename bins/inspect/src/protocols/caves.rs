@@ -8,7 +8,7 @@ use caves_wire::caves::{
 use caves_wire::tlv::TlvBlock;
 use serde_json::{Map, Value, json};
 
-use super::{Decoded, Facts};
+use super::{Decoded, Facts, hex};
 use crate::datagram::Way;
 
 /// The first two bytes of every datagram (R2).
@@ -200,7 +200,6 @@ fn entry(entry: ChunkEntry) -> Value {
 
 /// Tag and value of each field, the value as hex.
 fn tags(block: TlvBlock<'_>) -> Value {
-    let hex = |value: &[u8]| value.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     block.fields().map(|field| json!([field.tag, hex(field.value)])).collect()
 }
 
