@@ -66,7 +66,7 @@ fn blocks_of_every_type_may_hold_noise() {
             let mut body = noise(&mut random, 64);
             // Small numbers are lengths, codes and interfaces that can be.
             for byte in &mut body {
-                if random.next_u64() % 3 != 0 {
+                if !random.next_u64().is_multiple_of(3) {
                     *byte %= 8;
                 }
             }
