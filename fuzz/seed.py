@@ -38,6 +38,15 @@ def vectors():
                     put("roundtrip", data)
 
 
+def ferravex():
+    for case in json.loads((VECTORS / "ferravex/vectors.json").read_text())["cases"]:
+        data = bytes.fromhex(case["hex"])
+        put("ferravex_packet", data)
+        # The target puts the magic and the version in front of what lies behind a 0.
+        if data.startswith(b"FERRAVEX\x02") and "error" not in case:
+            put("ferravex_packet", b"\0" + data[9:])
+
+
 def names():
     for name in ["Ada", "Zoë", " x", "x ", "", "a" * 32, "a" * 33, "ＡＤＡ", "Straße", "ẞ", "ς", "ﬁne", "a\u202eb", "İi", "ǅ",
                  "世界", "e\u0301", "\u1fb4", "x\u3000", "\U0001f600"]:
@@ -140,6 +149,7 @@ def teeworlds():
 
 def main():
     vectors()
+    ferravex()
     names()
     teeworlds()
     for target, scripts in [("server_input", server_scripts), ("client_input", client_scripts), ("game_input", game_scripts)]:

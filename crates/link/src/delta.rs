@@ -1,6 +1,6 @@
 //! The difference of a payload from one that the peer has.
 //!
-//! What is sent again and again changes little from one time to the next. [`write`] puts down the
+//! What is sent again and again changes little from one time to the next. [`write()`] puts down the
 //! bytes that differ from a *baseline*, and where that would be longer than the payload, the payload
 //! itself. A difference means something with its own baseline alone, so it names it: by number,
 //! length and hash. [`Delta::apply`] to any other is an error.

@@ -5,6 +5,7 @@
 
 mod client_input;
 mod datagram;
+mod ferravex_packet;
 mod game_input;
 mod names;
 mod roundtrip;
@@ -16,6 +17,7 @@ mod tlv;
 
 pub use client_input::client_input;
 pub use datagram::datagram;
+pub use ferravex_packet::ferravex_packet;
 pub use game_input::game_input;
 pub use names::names;
 pub use roundtrip::roundtrip;
@@ -31,6 +33,7 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: [(&str, Target); 9] = [
     ("client_input", client_input),
     ("datagram", datagram),
+    ("ferravex_packet", ferravex_packet),
     ("game_input", game_input),
     ("names", names),
     ("roundtrip", roundtrip),
