@@ -47,6 +47,19 @@ def ferravex():
             put("ferravex_packet", b"\0" + data[9:])
 
 
+def blank():
+    """One datagram of each type, length and direction that the captures have, and one of each border input."""
+    seen = set()
+    for path in sorted(CAPTURES.glob("blank-*.txt")):
+        for line in path.read_text().splitlines():
+            words = line.split(" ")
+            data = bytes.fromhex(words[2])
+            kind = (words[1], len(data), data[12:13])
+            if kind not in seen or "edge" in path.stem:
+                seen.add(kind)
+                put("blank_packet", data)
+
+
 def names():
     for name in ["Ada", "Zoë", " x", "x ", "", "a" * 32, "a" * 33, "ＡＤＡ", "Straße", "ẞ", "ς", "ﬁne", "a\u202eb", "İi", "ǅ",
                  "世界", "e\u0301", "\u1fb4", "x\u3000", "\U0001f600"]:
@@ -150,6 +163,7 @@ def teeworlds():
 def main():
     vectors()
     ferravex()
+    blank()
     names()
     teeworlds()
     for target, scripts in [("server_input", server_scripts), ("client_input", client_scripts), ("game_input", game_scripts)]:

@@ -3,6 +3,7 @@
 //! An ordinary test of `caves-game` includes this folder to replay the corpora, so it uses nothing
 //! but that package's dependencies.
 
+mod blank_packet;
 mod client_input;
 mod datagram;
 mod ferravex_packet;
@@ -15,6 +16,7 @@ mod teeworlds_packet;
 pub mod tiles;
 mod tlv;
 
+pub use blank_packet::blank_packet;
 pub use client_input::client_input;
 pub use datagram::datagram;
 pub use ferravex_packet::ferravex_packet;
@@ -30,7 +32,8 @@ pub use tlv::tlv;
 pub type Target = fn(&[u8]);
 
 /// All targets by the names of their corpora.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 11] = [
+    ("blank_packet", blank_packet),
     ("client_input", client_input),
     ("datagram", datagram),
     ("ferravex_packet", ferravex_packet),

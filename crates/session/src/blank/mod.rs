@@ -30,7 +30,7 @@
 //!                                  |           | the server knows us no more; we leave
 //!                                  v           v
 //!               Part: refused;    ended <------'
-//!               60 s without a Join; 10 s of silence; we leave
+//!               2 min without a Join; 10 s of silence; we leave
 //! ```
 //!
 //! # What is lost, and when that is known
@@ -62,8 +62,8 @@ use std::time::Duration;
 pub const PING_EVERY: Duration = Duration::from_millis(500);
 /// A connection ends after this much silence (section 6).
 pub const TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a client waits for its Join: three losses in a row (section 6).
-pub const JOIN_WAIT: Duration = Duration::from_secs(60);
+/// How long a client waits for its Join: six losses one after the other (section 6).
+pub const JOIN_WAIT: Duration = Duration::from_secs(120);
 /// A Part is sent this often, [`PART_GAP`] apart, and no answer is waited for (section 5).
 pub const PART_REPEATS: u8 = 3;
 /// Between two Parts.
