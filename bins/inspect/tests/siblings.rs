@@ -2,11 +2,13 @@
 
 mod common;
 
+use caves_inspect::protocols::Protocol;
+use caves_inspect::run::Options;
 use caves_wire::ferravex::{
     Cookie, Event, EventAck, Hello, Input, InputFrame, InputSequence, Nonce, PlayerId, Snapshot,
     Tick, Welcome,
 };
-use common::{Capture, Seen, inspect};
+use common::{Capture, Seen, inspect, inspect_with};
 use serde_json::{Value, json};
 
 fn capture(name: &str) -> String {
@@ -105,6 +107,25 @@ fn what_teeworlds_lost_comes_again_and_is_asked_for() {
     // Four times a second apart, after the first time.
     let seen = inspect(capture("teeworlds-ddnet-16.4-timeout"));
     assert_eq!(seen.sessions[0]["from_server"]["again"], 4);
+}
+
+#[test]
+fn every_vector_of_ferravex_is_read_and_what_is_invalid_is_told() {
+    let path =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/wire/vectors/ferravex/vectors.json");
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let file: Value = serde_json::from_str(&text).unwrap();
+    let cases = file["cases"].as_array().unwrap();
+    assert!(cases.len() > 100);
+    for case in cases {
+        let options = Options { protocol: Some(Protocol::Ferravex), ..Options::default() };
+        let line = case["hex"].as_str().unwrap().to_owned();
+        // A line without a word has no datagram.
+        let line = if line.is_empty() { "0 c2s".to_owned() } else { line };
+        let seen = inspect_with(options, line);
+        let told = seen.entries[0]["problem"].is_string();
+        assert_eq!(told, !case["error"].is_null(), "{case}: {seen:?}");
+    }
 }
 
 fn emitted(emit: impl FnOnce(&mut [u8]) -> usize) -> Vec<u8> {
