@@ -38,6 +38,15 @@ def vectors():
                     put("roundtrip", data)
 
 
+def ferravex():
+    for case in json.loads((VECTORS / "ferravex/vectors.json").read_text())["cases"]:
+        data = bytes.fromhex(case["hex"])
+        put("ferravex_packet", data)
+        # The target puts the magic and the version in front of what lies behind a 0.
+        if data.startswith(b"FERRAVEX\x02") and "error" not in case:
+            put("ferravex_packet", b"\0" + data[9:])
+
+
 def blank():
     """One datagram of each type, length and direction that the captures have, and one of each border input."""
     seen = set()
@@ -153,6 +162,7 @@ def teeworlds():
 
 def main():
     vectors()
+    ferravex()
     blank()
     names()
     teeworlds()

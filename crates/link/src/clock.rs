@@ -22,6 +22,8 @@
 //!
 //! [`RoundTrip`] measures the way there and back, on one clock alone. Half of it is the way here,
 //! as far as anybody can know, and so [`RemoteClock`] tells what the remote clock shows *now*.
+//! Where a protocol exchanges four stamps, those of either end for a question and its answer,
+//! [`ClockSync`] finds both from the exchange with the shortest round trip.
 //! [`Slew`] is what keeps such an answer from jumping: an offset that follows its goal at a bounded
 //! speed. It serves as well for the playback of what arrived, some time behind the earliest.
 //!
@@ -47,8 +49,14 @@
 //! assert_eq!(server.lateness(95), Some(Duration::from_millis(32)));
 //! ```
 
+mod recent;
+mod sync;
+
+pub use sync::{ClockSync, Exchange, SyncPolicy};
+
 use crate::time::{Instant, micros};
 use core::time::Duration;
+use recent::Recent;
 
 /// Round trips smoothed as RFC 6298, section 2, does: 1/8 of the new sample, 1/4 of its deviation.
 ///
@@ -104,10 +112,13 @@ pub struct Offset(i64);
 impl Offset {
     /// The offset when the local clock shows `local` and the remote one `remote`.
     pub fn between(local: Instant, remote: Instant) -> Self {
-        let difference = i128::from(local.as_micros()) - i128::from(remote.as_micros());
-        let limits = i128::from(i64::MIN)..=i128::from(i64::MAX);
-        // Within i64 after this, so nothing is cut.
-        Self(difference.clamp(*limits.start(), *limits.end()) as i64)
+        Self::cut(i128::from(local.as_micros()) - i128::from(remote.as_micros()))
+    }
+
+    /// The nearest offset that there is.
+    fn cut(difference: i128) -> Self {
+        // Within i64 after this, so nothing is lost.
+        Self(difference.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
     }
 
     /// What the remote clock shows when the local one shows `local`; at least the origin.
@@ -166,6 +177,7 @@ fn shifted(moment: Instant, by: i128) -> Instant {
 pub struct Slew {
     one_in: u32,
     leap: Duration,
+    leaps_back: bool,
     state: Option<Slewing>,
 }
 
@@ -182,18 +194,29 @@ impl Slew {
     /// further away than `leap` it goes to at once.
     pub const fn new(one_in: u32, leap: Duration) -> Self {
         let one_in = if one_in == 0 { 1 } else { one_in };
-        Self { one_in, leap, state: None }
+        Self { one_in, leap, leaps_back: true, state: None }
+    }
+
+    /// The same, but it never goes back at once, however far away its goal lies: the remote clock
+    /// that is read by it slows down, or stands with a `one_in` of 1, and never runs backwards.
+    pub const fn never_back(one_in: u32, leap: Duration) -> Self {
+        Self { leaps_back: false, ..Self::new(one_in, leap) }
     }
 
     /// Follows another goal from `now` on. The first one is reached at once.
     pub fn aim(&mut self, now: Instant, goal: Offset) {
         let slewing = match (self.state, self.offset(now)) {
-            (Some(old), Some(offset)) if offset.distance(goal) <= self.leap => {
+            (Some(old), Some(offset)) if !self.leaps(offset, goal) => {
                 Slewing { at: old.at.max(now), offset, goal }
             }
             _ => Slewing { at: now, offset: goal, goal },
         };
         self.state = Some(slewing);
+    }
+
+    fn leaps(&self, from: Offset, goal: Offset) -> bool {
+        // The larger the offset, the less the remote clock shows.
+        from.distance(goal) > self.leap && (self.leaps_back || goal < from)
     }
 
     /// The offset at `now`, `None` without a goal.
@@ -245,10 +268,7 @@ impl RemotePolicy {
 #[derive(Clone, Copy, Debug)]
 pub struct RemoteClock<const N: usize> {
     policy: RemotePolicy,
-    /// A ring: the oldest sample is at `first`.
-    samples: [(Instant, Offset); N],
-    first: usize,
-    len: usize,
+    recent: Recent<Offset, N>,
     median: Offset,
     earliest: Offset,
     present: Slew,
@@ -257,12 +277,9 @@ pub struct RemoteClock<const N: usize> {
 impl<const N: usize> RemoteClock<N> {
     /// Nothing heard yet.
     pub const fn new(policy: RemotePolicy) -> Self {
-        const { assert!(N > 0, "a clock needs a sample") };
         Self {
             policy,
-            samples: [(Instant::ZERO, Offset(0)); N],
-            first: 0,
-            len: 0,
+            recent: Recent::new(policy.keep, Offset(0)),
             median: Offset(0),
             earliest: Offset(0),
             present: Slew::new(policy.one_in, policy.leap),
@@ -272,14 +289,7 @@ impl<const N: usize> RemoteClock<N> {
     /// What the remote clock had stamped with `remote` arrived at `local`. `round_trip` is what an
     /// exchange usually takes, as far as it is known; zero if it is not.
     pub fn sample(&mut self, local: Instant, remote: Instant, round_trip: Duration) {
-        self.forget_old(local);
-        if self.len == N {
-            self.drop_oldest();
-        }
-        let slot = (self.first + self.len) % N;
-        self.samples[slot] = (local, Offset::between(local, remote));
-        self.len += 1;
-
+        self.recent.push(local, Offset::between(local, remote));
         let (sorted, len) = self.sorted();
         self.median = sorted[(len - 1) / 2];
         let (median, leap) = (self.median, self.policy.leap);
@@ -298,12 +308,12 @@ impl<const N: usize> RemoteClock<N> {
     /// The offset by which the stamp is read that can just have arrived, had it come the shortest
     /// way; `None` before the first sample. It follows each sample at once: a [`Slew`] smooths it.
     pub const fn arrival(&self) -> Option<Offset> {
-        if self.len == 0 { None } else { Some(self.earliest) }
+        if self.is_empty() { None } else { Some(self.earliest) }
     }
 
     /// The offset by which the stamp is read that has usually just arrived.
     pub const fn usual(&self) -> Option<Offset> {
-        if self.len == 0 { None } else { Some(self.median) }
+        if self.is_empty() { None } else { Some(self.median) }
     }
 
     /// How late, behind the earliest, at most `percent` of the samples arrive: the jitter. The
@@ -320,33 +330,22 @@ impl<const N: usize> RemoteClock<N> {
 
     /// Samples that count, at most `N`.
     pub const fn len(&self) -> usize {
-        self.len
+        self.recent.len()
     }
 
     /// Whether nothing was heard yet.
     pub const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    fn forget_old(&mut self, local: Instant) {
-        while self.len > 0 && self.samples[self.first].0 + self.policy.keep < local {
-            self.drop_oldest();
-        }
-    }
-
-    const fn drop_oldest(&mut self) {
-        self.first = (self.first + 1) % N;
-        self.len = self.len.saturating_sub(1);
+        self.recent.len() == 0
     }
 
     /// The offsets that are there in ascending order, and behind them nothing of meaning.
     fn sorted(&self) -> ([Offset; N], usize) {
         let mut sorted = [Offset(i64::MAX); N];
-        for (place, offset) in sorted.iter_mut().take(self.len).enumerate() {
-            *offset = self.samples[(self.first + place) % N].1;
+        for (place, offset) in sorted.iter_mut().zip(self.recent.iter()) {
+            *place = offset;
         }
         sorted.sort_unstable();
-        (sorted, self.len)
+        (sorted, self.recent.len())
     }
 }
 

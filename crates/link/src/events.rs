@@ -66,10 +66,19 @@ pub struct EventSender<T> {
     /// Acknowledged, but not all before it; ascending.
     passed: VecDeque<(Seq<32>, T)>,
     waiting: VecDeque<T>,
-    waiting_limit: usize,
+    limit: Limit,
     /// The number of the next event to be queued.
     next: Seq<32>,
     dropped: u64,
+}
+
+/// When a sender takes no more.
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    /// So many wait, what was acknowledged out of turn included.
+    Waiting(usize),
+    /// So many are not acknowledged, whether they were sent or wait.
+    Pending(usize),
 }
 
 impl<T> EventSender<T> {
@@ -88,14 +97,27 @@ impl<T> EventSender<T> {
         in_flight: usize,
         waiting: usize,
     ) -> Self {
+        Self::limited(first, policy, in_flight, Limit::Waiting(waiting))
+    }
+
+    const fn limited(first: Seq<32>, policy: RetryPolicy, in_flight: usize, limit: Limit) -> Self {
         Self {
             flight: ResendQueue::new(in_flight, policy),
             passed: VecDeque::new(),
             waiting: VecDeque::new(),
-            waiting_limit: waiting,
+            limit,
             next: first,
             dropped: 0,
         }
+    }
+
+    /// At most `pending` unacknowledged events in all, each sent as soon as the peer's window has
+    /// room for it: for a protocol that knows no queue behind those under way.
+    ///
+    /// Memory is bounded by `pending` items, and fewer than [`RECEIVE_WINDOW`] that were acknowledged
+    /// out of turn.
+    pub const fn with_pending(first: Seq<32>, policy: RetryPolicy, pending: usize) -> Self {
+        Self::limited(first, policy, pending, Limit::Pending(pending))
     }
 
     /// Queues an event and gives it its number.
@@ -103,10 +125,10 @@ impl<T> EventSender<T> {
     /// # Errors
     ///
     /// [`Full`] with the event if the waiting queue is full, what was acknowledged out of turn
-    /// included. It takes no number then, so the
+    /// included, or if as many are pending as may be. It takes no number then, so the
     /// receiver sees no gap, and is counted by [`dropped`](Self::dropped).
     pub fn send(&mut self, item: T) -> Result<Seq<32>, Full<T>> {
-        if self.waiting.len() + self.passed.len() >= self.waiting_limit {
+        if self.is_full() {
             self.dropped = self.dropped.saturating_add(1);
             return Err(Full(item));
         }
@@ -114,6 +136,14 @@ impl<T> EventSender<T> {
         self.next = seq.next();
         self.waiting.push_back(item);
         Ok(seq)
+    }
+
+    /// Whether [`send`](Self::send) would refuse.
+    pub fn is_full(&self) -> bool {
+        match self.limit {
+            Limit::Waiting(limit) => self.waiting.len() + self.passed.len() >= limit,
+            Limit::Pending(limit) => self.waiting.len() + self.flight.len() >= limit,
+        }
     }
 
     /// The next event to be put on the wire at `now`, for the first time or again.
@@ -371,6 +401,30 @@ mod tests {
     }
 
     #[test]
+    fn the_257th_pending_event_is_refused_and_nothing_is_lost() {
+        let policy = RetryPolicy::uniform(ms(100), ms(100));
+        let mut sender = EventSender::with_pending(NEAR_END, policy, 256);
+        for i in 0..256 {
+            assert_eq!(sender.send(i), Ok(NEAR_END.advance(i)));
+        }
+        assert!(sender.is_full());
+        assert_eq!(sender.send(256), Err(Full(256)));
+        let all: Vec<u32> = (0..256).map(|i| NEAR_END.advance(i).get()).collect();
+        assert_eq!(due(&mut sender, at(0)), all);
+        assert_eq!(sender.send(256), Err(Full(256)));
+        assert_eq!(due(&mut sender, at(99)), []);
+        assert_eq!(due(&mut sender, at(100)), all);
+        // Any acknowledgement makes room, and what is out of the peer's window waits.
+        assert!(sender.acknowledge(NEAR_END.advance(9)));
+        assert_eq!(sender.send(256), Ok(NEAR_END.advance(256)));
+        assert_eq!(sender.send(257), Err(Full(257)));
+        assert_eq!((sender.in_flight(), sender.waiting()), (255, 1));
+        assert_eq!(due(&mut sender, at(101)), []);
+        assert!(sender.acknowledge(NEAR_END));
+        assert_eq!(due(&mut sender, at(101)), [NEAR_END.advance(256).get()]);
+    }
+
+    #[test]
     fn unknown_acknowledgements_are_ignored() {
         let mut sender = EventSender::new(POLICY, 8, 8);
         sender.send('a').unwrap();
@@ -523,10 +577,13 @@ mod tests {
         /// Against a list of all events ever sent, each with what became of it.
         #[test]
         fn the_sender_agrees_with_a_list(
-            in_flight in 1usize..6, waiting in 1usize..8,
+            in_flight in 1usize..6, waiting in 1usize..8, pending: bool,
             ops in prop::collection::vec((0u32..5, 0u64..300, 0u64..12), 1..150),
         ) {
-            let mut sender = EventSender::starting_at(NEAR_END, POLICY, in_flight, waiting);
+            let mut sender = match pending {
+                true => EventSender::with_pending(NEAR_END, POLICY, in_flight),
+                false => EventSender::starting_at(NEAR_END, POLICY, in_flight, waiting),
+            };
             // When it is due and how often it was sent, `None` once acknowledged; unsent: no due.
             let mut events: Vec<Option<(Option<u64>, u32)>> = Vec::new();
             let (mut now, mut dropped) = (0, 0);
@@ -542,7 +599,11 @@ mod tests {
                         let number = NEAR_END.advance(events.len() as u32);
                         // What was acknowledged out of turn takes room, too.
                         let passed = events[lowest..].iter().filter(|of| of.is_none()).count();
-                        if count(&events, false) + passed < waiting {
+                        let room = match pending {
+                            true => events.iter().flatten().count() < in_flight,
+                            false => count(&events, false) + passed < waiting,
+                        };
+                        if room {
                             prop_assert_eq!(sender.send(events.len()), Ok(number));
                             events.push(Some((None, 0)));
                         } else {

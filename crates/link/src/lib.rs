@@ -11,9 +11,11 @@
 //! | [`bucket`]: so many per second | strangers, chunks, queries, speech | - | - | - |
 //! | [`retry`]: one question until it is answered | 200 to 300 ms, uniform | - | - | - |
 //! | [`resend`]: many entries until each is acknowledged | under the events | vital chunks, cumulative | 256 pending, 100 ms, one by one | latest and 32 before |
-//! | [`events`]: once and in order | chat, notices, combat | - | yes | - |
+//! | [`events`]: once and in order | chat, notices, combat | - | under `wide` | - |
+//! | [`wide`]: the same with 64-bit numbers | - | - | 256 pending, window 256, each its own answer | - |
+//! | [`delta`]: a difference, to one exact baseline | - | - | sparse bytes, or all of them | - |
 //! | [`history`]: the pair of values around a moment | where figures stood | snapshots by tick, as the base of the next | samples, late ones placed | - |
-//! | [`clock`]: round trip, the remote clock, jitter | ping, pong, ticks | ticks | yes | - |
+//! | [`clock`]: round trip, the remote clock, jitter | ping, pong, ticks | ticks | four stamps of an exchange | - |
 //!
 //! There is no clock, socket, thread or random source in here: the moment and the random number
 //! are arguments, so a test writes the ones it means. A call does a bounded amount of work, and
@@ -43,7 +45,7 @@
 //!
 //! # Features
 //!
-//! `alloc` (default) adds the blocks that hold queues, [`resend`] and [`events`]. Without it the
+//! `alloc` (default) adds the blocks that hold queues, [`resend`], [`events`] and [`wide`]. Without it the
 //! crate needs `core` alone.
 //!
 //! # Example
@@ -74,6 +76,7 @@ extern crate std;
 pub mod ack;
 pub mod bucket;
 pub mod clock;
+pub mod delta;
 #[cfg(feature = "alloc")]
 pub mod events;
 pub mod history;
@@ -82,3 +85,5 @@ pub mod resend;
 pub mod retry;
 pub mod seq;
 pub mod time;
+#[cfg(feature = "alloc")]
+pub mod wide;

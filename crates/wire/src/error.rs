@@ -93,6 +93,12 @@ pub enum ErrorKind {
     /// Flags that do not go together.
     #[error("flags that do not go together")]
     Flags,
+    /// A number that does not follow the one before it.
+    #[error("out of sequence")]
+    Sequence,
+    /// A number that is there twice where each is there once.
+    #[error("there twice")]
+    Twice,
 }
 
 /// A plain struct that cannot be written as asked. Nothing was written.
@@ -120,5 +126,15 @@ pub enum EmitError {
         limit: usize,
         /// The value or length it has.
         got: usize,
+    },
+    /// A field breaks a rule of its layout: no reader would take the packet.
+    #[error("{packet}: {field}: {kind}")]
+    Invalid {
+        /// The layout that was being written.
+        packet: &'static str,
+        /// The field that breaks a rule.
+        field: &'static str,
+        /// Which rule.
+        kind: ErrorKind,
     },
 }

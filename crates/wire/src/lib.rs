@@ -53,10 +53,22 @@
 #[cfg(test)]
 extern crate std;
 
+/// A view's debug form is its printable line: the bytes behind it are rarely what one looks for.
+macro_rules! debug_as_display {
+    ($($view:ident)*) => {$(
+        impl core::fmt::Debug for $view<'_> {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                core::fmt::Display::fmt(self, f)
+            }
+        }
+    )*};
+}
+
 pub mod bits;
 #[cfg(feature = "blank")]
 pub mod blank;
 pub mod caves;
+mod emit;
 mod error;
 #[cfg(feature = "ferravex")]
 pub mod ferravex;

@@ -6,6 +6,7 @@
 mod blank_packet;
 mod client_input;
 mod datagram;
+mod ferravex_packet;
 mod game_input;
 mod names;
 mod roundtrip;
@@ -18,6 +19,7 @@ mod tlv;
 pub use blank_packet::blank_packet;
 pub use client_input::client_input;
 pub use datagram::datagram;
+pub use ferravex_packet::ferravex_packet;
 pub use game_input::game_input;
 pub use names::names;
 pub use roundtrip::roundtrip;
@@ -30,10 +32,11 @@ pub use tlv::tlv;
 pub type Target = fn(&[u8]);
 
 /// All targets by the names of their corpora.
-pub const TARGETS: [(&str, Target); 10] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("blank_packet", blank_packet),
     ("client_input", client_input),
     ("datagram", datagram),
+    ("ferravex_packet", ferravex_packet),
     ("game_input", game_input),
     ("names", names),
     ("roundtrip", roundtrip),

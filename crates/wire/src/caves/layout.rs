@@ -6,7 +6,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use super::header::{self, PacketType};
 use super::tag;
 use crate::tlv::TlvBlock;
-use crate::{EmitError, ErrorKind, MAX_DATAGRAM, ParseError};
+use crate::{EmitError, ErrorKind, MAX_DATAGRAM, ParseError, emit};
 
 /// A struct that is the table of the note: header first, no padding, any alignment.
 pub(super) trait Layout:
@@ -69,23 +69,7 @@ pub(super) fn utf8<L: Layout>(bytes: &[u8]) -> Result<&str, ParseError> {
 
 /// Writes the fixed part and the tail, or nothing.
 pub(super) fn put<L: Layout>(layout: &L, tail: &[u8], buf: &mut [u8]) -> Result<usize, EmitError> {
-    let needed = size_of::<L>() + tail.len();
-    if needed > MAX_DATAGRAM {
-        return Err(EmitError::Field {
-            packet: L::NAME,
-            field: "length",
-            limit: MAX_DATAGRAM,
-            got: needed,
-        });
-    }
-    let got = buf.len();
-    let Some(room) = buf.get_mut(..needed) else {
-        return Err(EmitError::Buffer { packet: L::NAME, needed, got });
-    };
-    let (fixed, rest) = room.split_at_mut(size_of::<L>());
-    fixed.copy_from_slice(layout.as_bytes());
-    rest.copy_from_slice(tail);
-    Ok(needed)
+    emit::put(L::NAME, layout.as_bytes(), tail, buf)
 }
 
 /// Refuses a field that is longer than its place.
@@ -94,10 +78,7 @@ pub(super) fn limit<L: Layout>(
     got: usize,
     limit: usize,
 ) -> Result<(), EmitError> {
-    if got > limit {
-        return Err(EmitError::Field { packet: L::NAME, field, limit, got });
-    }
-    Ok(())
+    emit::limit(L::NAME, field, got, limit)
 }
 
 pub(super) fn too_short(packet: &'static str, needed: usize, got: usize) -> ParseError {

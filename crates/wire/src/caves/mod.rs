@@ -65,17 +65,6 @@ pub use refuse::{Refuse, RefuseReason, RefuseView};
 pub use state::{State, StateView};
 pub use welcome::{Welcome, WelcomeView};
 
-/// A view's debug form is its printable line: the bytes behind it are rarely what one looks for.
-macro_rules! debug_as_display {
-    ($($view:ident)*) => {$(
-        impl core::fmt::Debug for $view<'_> {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                core::fmt::Display::fmt(self, f)
-            }
-        }
-    )*};
-}
-
 debug_as_display! {
     StateView ActionView ChunkView EntitiesView QueryView DetailView EchoView HelloView
     ChallengeView JoinView WelcomeView RefuseView LeaveView EventView EventAckView
