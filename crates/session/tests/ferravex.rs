@@ -438,6 +438,27 @@ fn a_client_takes_the_first_welcome_of_its_own_attempt_alone() {
 }
 
 #[test]
+fn a_welcome_for_another_attempt_begins_no_session() {
+    let now = Instant::from_secs(5);
+    let mut client = Client::new(ClientConfig::default(), Box::new(SplitMix::new(3)), now);
+    let mut buf = [0; 1200];
+    let len = client.poll_transmit(now, &mut buf).unwrap();
+    let Ok(Packet::Hello(hello)) = Packet::parse(&buf[..len]) else { panic!() };
+    let own = hello.nonce().0;
+    let mut welcome = |nonce| {
+        let (session, player, tick) = (Cookie::new(9).unwrap(), PlayerId(1), Tick::new(1));
+        let nonce = Nonce(nonce);
+        let len = Welcome { nonce, session, player, tick }.emit(&mut buf).unwrap();
+        let received = client.handle_datagram(now, &buf[..len]);
+        (matches!(received, ClientReceived::Dropped(DropReason::Unasked)), client.status(now))
+    };
+    for other in [0, own ^ 1, own ^ 1 << 63] {
+        assert_eq!(welcome(other), (true, ClientStatus::Joining));
+    }
+    assert_eq!(welcome(own), (false, ClientStatus::Playing { silence: Duration::ZERO }));
+}
+
+#[test]
 fn inputs_carry_the_last_six_frames_and_refuse_a_seventh_that_was_not_sent() {
     let mut solo = Solo::new();
     let mut buf = [0; 1200];
