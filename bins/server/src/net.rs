@@ -231,8 +231,11 @@ impl Server {
         let start = self.clock.now();
         let mut events = Events::with_capacity(128);
         let reason = loop {
-            let unread = self.receive();
-            self.tick();
+            // The timers are judged by the moment before reading: whatever holds this process up
+            // after it, what came meanwhile is read before anybody is said to have been silent.
+            let turn = self.clock.now();
+            let unread = self.receive(turn);
+            self.tick(turn);
             let unsent = self.send();
             self.report();
             if let Some(reason) = self.stopped() {
@@ -251,8 +254,8 @@ impl Server {
     }
 
     /// Reads what waits, within a budget; `true` when that was spent.
-    fn receive(&mut self) -> bool {
-        if self.is_late() {
+    fn receive(&mut self, turn: Instant) -> bool {
+        if self.is_late(turn) {
             return self.receive_after_stall();
         }
         let mut more = false;
@@ -265,8 +268,8 @@ impl Server {
         more
     }
 
-    fn is_late(&self) -> bool {
-        self.game.poll_timeout().is_some_and(|due| due + STALL < self.clock.now())
+    fn is_late(&self, turn: Instant) -> bool {
+        self.game.poll_timeout().is_some_and(|due| due + STALL < turn)
     }
 
     /// Reads what came while this process was stopped, and answers as it goes: the session's queue
@@ -312,10 +315,9 @@ impl Server {
         true
     }
 
-    fn tick(&mut self) {
-        let now = self.clock.now();
-        if self.game.poll_timeout().is_some_and(|due| due <= now) {
-            self.game.handle_timeout(now);
+    fn tick(&mut self, turn: Instant) {
+        if self.game.poll_timeout().is_some_and(|due| due <= turn) {
+            self.game.handle_timeout(turn);
         }
     }
 
