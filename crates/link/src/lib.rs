@@ -7,9 +7,10 @@
 //! |---|---|---|---|---|
 //! | [`seq`]: numbers that wrap | 32-bit actions and events | 10-bit, 0 to 1023 | - (64-bit, never wraps) | 16-bit |
 //! | [`time`]: moments and deadlines | yes | yes | yes | yes |
-//! | [`bucket`]: so many per second | strangers, chunks, queries, speech | - | - | - |
-//! | [`retry`]: one question until it is answered | 200 to 300 ms, uniform | - | - | - |
-//! | [`resend`]: many entries until each is acknowledged | under the events | vital chunks, cumulative | 256 pending, 100 ms, one by one | latest and 32 before |
+//! | [`bucket`]: so many per second | strangers, chunks, queries, speech | strangers | - | - |
+//! | [`retry`]: one question until it is answered | 200 to 300 ms, uniform | CONNECT, 500 ms; ACCEPT | - | - |
+//! | [`window`]: the next one, old or ahead | - | vital chunks; their acknowledgements | - | - |
+//! | [`resend`]: many entries until each is acknowledged | under the events | vital chunks, cumulative, 455 and 32,760 bytes | 256 pending, 100 ms, one by one | latest and 32 before |
 //! | [`events`]: once and in order | chat, notices, combat | - | yes | - |
 //! | [`history`]: the pair of values around a moment | where figures stood | snapshots by tick, as the base of the next | samples, late ones placed | - |
 //! | [`clock`]: round trip, the remote clock, jitter | ping, pong, ticks | ticks | yes | - |
@@ -80,3 +81,4 @@ pub mod resend;
 pub mod retry;
 pub mod seq;
 pub mod time;
+pub mod window;
