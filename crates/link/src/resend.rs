@@ -208,8 +208,12 @@ impl<T, const BITS: u32> ResendQueue<T, BITS> {
     /// The time since the first sending of the entry that waits longest for its acknowledgement;
     /// `None` if none was sent yet.
     pub fn oldest_age(&self, now: Instant) -> Option<Duration> {
-        let first = Deadline::earliest(self.entries.iter().map(|entry| entry.first_sent))?;
-        Some(now.saturating_since(first))
+        Some(now.saturating_since(self.oldest_since()?))
+    }
+
+    /// The moment from which [`oldest_age`](Self::oldest_age) counts.
+    pub fn oldest_since(&self) -> Option<Instant> {
+        Deadline::earliest(self.entries.iter().map(|entry| entry.first_sent))
     }
 
     /// Everything is as if it had just been pushed: due now, its age counted anew. For a peer that
@@ -554,6 +558,7 @@ mod tests {
         assert_eq!(asked, [1023, 0, 1]);
         assert_eq!(queue.oldest_deadline(), Some(at(260)));
         assert_eq!(queue.oldest_age(at(160)), Some(ms(160)), "as old as before it was asked for");
+        assert_eq!(queue.oldest_since(), Some(at(0)));
     }
 
     /// What the budgeted queue does, with plain counts and a list of prices.
