@@ -12,6 +12,7 @@ import pathlib
 
 HERE = pathlib.Path(__file__).parent
 VECTORS = HERE / "../crates/wire/vectors"
+CAPTURES = HERE / "../crates/wire/tests/captures"
 PARTS = {"tlv", "tiles", "fnv", "header"}
 
 
@@ -126,9 +127,21 @@ def game_scripts():
     yield bytes([14, 20, 0]) + bytes.fromhex("4c5201080000") + bytes(14) + tick * 3
 
 
+def teeworlds():
+    # The first byte: without a token, with one, guessed.
+    kinds = {"notoken": 0, "probes": 2, "serverinfo": 2}
+    for path in sorted(CAPTURES.glob("teeworlds-ddnet-*.txt")):
+        kind = kinds.get(path.stem.rsplit("-", 1)[1], 1)
+        for line in path.read_text().splitlines():
+            words = line.split(" ")
+            if words[0] != "#" or "dropped" in words[2:3]:
+                put("teeworlds_packet", bytes([kind]) + bytes.fromhex(words[-1]))
+
+
 def main():
     vectors()
     names()
+    teeworlds()
     for target, scripts in [("server_input", server_scripts), ("client_input", client_scripts), ("game_input", game_scripts)]:
         for kind, script in enumerate(scripts()):
             put(target, bytes([kind % 4]) + script)

@@ -10,6 +10,7 @@ mod names;
 mod roundtrip;
 mod script;
 mod server_input;
+mod teeworlds_packet;
 pub mod tiles;
 mod tlv;
 
@@ -19,6 +20,7 @@ pub use game_input::game_input;
 pub use names::names;
 pub use roundtrip::roundtrip;
 pub use server_input::server_input;
+pub use teeworlds_packet::teeworlds_packet;
 pub use tiles::tiles;
 pub use tlv::tlv;
 
@@ -26,13 +28,14 @@ pub use tlv::tlv;
 pub type Target = fn(&[u8]);
 
 /// All targets by the names of their corpora.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 9] = [
     ("client_input", client_input),
     ("datagram", datagram),
     ("game_input", game_input),
     ("names", names),
     ("roundtrip", roundtrip),
     ("server_input", server_input),
+    ("teeworlds_packet", teeworlds_packet),
     ("tiles", tiles),
     ("tlv", tlv),
 ];

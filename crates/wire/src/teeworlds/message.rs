@@ -86,7 +86,7 @@ impl MessageId {
         Ok((id, reader.offset()))
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
         let at = reader.offset();
         let number = reader.int()?;
         let (system, id) = (number & 1 != 0, number >> 1);
@@ -104,7 +104,6 @@ impl MessageId {
         }
     }
 
-    #[allow(dead_code)]
     pub(super) fn write(self, writer: &mut Writer<'_>) -> Result<(), EmitError> {
         match self {
             Self::System(id) => writer.int(i32::from(id) << 1 | 1),
@@ -270,8 +269,19 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Names another layout in later errors.
+    pub(super) const fn name(&mut self, packet: &'static str) {
+        self.packet = packet;
+    }
+
     /// Fails now and for ever after.
-    fn fail(&mut self, kind: ErrorKind, offset: usize, needed: usize, got: usize) -> ParseError {
+    pub(super) fn fail(
+        &mut self,
+        kind: ErrorKind,
+        offset: usize,
+        needed: usize,
+        got: usize,
+    ) -> ParseError {
         let error = ParseError { packet: self.packet, kind, offset, needed, got };
         *self.failed.get_or_insert(error)
     }

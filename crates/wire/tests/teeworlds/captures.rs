@@ -11,6 +11,8 @@ pub(crate) struct Datagram {
     pub(crate) file: &'static str,
     pub(crate) line: usize,
     pub(crate) from_server: bool,
+    /// Lost on purpose, on its way or before it.
+    pub(crate) dropped: bool,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -22,10 +24,10 @@ pub(crate) fn read(name: &'static str) -> Vec<Datagram> {
         .enumerate()
         .filter_map(|(at, line)| {
             let words: Vec<&str> = line.split(' ').collect();
-            let (way, hex) = match words[..] {
-                ["#", _, "dropped", way, hex] => (way, hex),
+            let (dropped, way, hex) = match words[..] {
+                ["#", _, "dropped", way, hex] => (true, way, hex),
                 ["#", ..] => return None,
-                [_, way, hex] => (way, hex),
+                [_, way, hex] => (false, way, hex),
                 _ => panic!("{path:?}, line {}: {line}", at + 1),
             };
             let from_server = match way {
@@ -33,7 +35,7 @@ pub(crate) fn read(name: &'static str) -> Vec<Datagram> {
                 "c2s" => false,
                 _ => panic!("{path:?}, line {}: {line}", at + 1),
             };
-            Some(Datagram { file: name, line: at + 1, from_server, bytes: unhex(hex) })
+            Some(Datagram { file: name, line: at + 1, from_server, dropped, bytes: unhex(hex) })
         })
         .collect()
 }

@@ -1,7 +1,7 @@
 //! Every captured datagram is read, and written again as it was where it holds no free choice.
 
 use caves_wire::ErrorKind;
-use caves_wire::teeworlds::{Packet, Tokens};
+use caves_wire::teeworlds::{ChunkBuilder, Message, Packet, Tokens};
 
 use crate::captures::{self, NAMES};
 
@@ -83,5 +83,57 @@ fn everything_that_the_real_server_sent_is_written_byte_for_byte() {
         }
         counts.push(count);
     }
-    println!("{counts:?}");
+    assert_eq!(counts, [79, 71, 184, 48, 124, 6, 4]);
+}
+
+#[test]
+fn every_message_is_read_and_written_again() {
+    let (mut known, mut other, mut refused) = (0, 0, Vec::new());
+    for datagram in captures::all() {
+        let (mut scratch, mut buf) = ([0; 1394], [0; 1400]);
+        let packet = Packet::parse(&datagram.bytes, tokens(datagram.file), &mut scratch);
+        let Ok(Packet::Chunks(view)) = packet else { continue };
+        for chunk in view.chunks() {
+            let message = match Message::parse(chunk.data) {
+                Ok(message) => message,
+                Err(error) => {
+                    refused.push((datagram.file, datagram.line, chunk.data.len(), error.kind));
+                    continue;
+                }
+            };
+            let len = message.emit(&mut buf).unwrap();
+            // One probe has a byte behind the message.
+            assert!(chunk.data.starts_with(&buf[..len]), "{message:?}");
+            let rest = chunk.data.len() - len;
+            assert!(rest == 0 || datagram.file == "probes", "{message:?}");
+            match message {
+                Message::Other { .. } => other += 1,
+                _ => known += 1,
+            }
+        }
+    }
+    assert_eq!((known, other), (2353, 1365));
+    // Filler of a long datagram, and a chunk of no bytes.
+    let filler = |len| ("probes", 317, len, ErrorKind::Range);
+    assert_eq!(refused, [filler(500), filler(885), ("probes", 336, 0, ErrorKind::Integer)]);
+}
+
+/// Chunk by chunk into a builder: what a session does.
+#[test]
+fn packets_of_a_real_server_are_built_again_from_their_chunks() {
+    let (mut built, mut longest) = (0, 0);
+    for datagram in captures::all().iter().filter(|datagram| datagram.from_server) {
+        let (mut scratch, mut buf) = ([0; 1394], [0; 1400]);
+        let packet = Packet::parse(&datagram.bytes, tokens(datagram.file), &mut scratch);
+        let Ok(Packet::Chunks(view)) = packet else { continue };
+        let mut builder = ChunkBuilder::new();
+        for chunk in view.chunks() {
+            builder.push(&chunk).unwrap();
+        }
+        let len = builder.packet(view.envelope()).emit(&mut buf).unwrap();
+        assert_eq!(buf[..len], datagram.bytes, "{}, line {}", datagram.file, datagram.line);
+        built += 1;
+        longest = longest.max(view.payload().len());
+    }
+    assert_eq!((built, longest), (454, 1385));
 }
