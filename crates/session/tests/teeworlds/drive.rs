@@ -1,9 +1,7 @@
 //! A server and what it sends, by the clock of a test.
 
 use caves_link::time::Instant;
-use caves_session::teeworlds::{
-    Server, ServerConfig, ServerEvent, ServerReceived, SessionId,
-};
+use caves_session::teeworlds::{Server, ServerConfig, ServerEvent, ServerReceived, SessionId};
 use caves_session::{DropReason, Peer, SplitMix};
 use caves_wire::teeworlds::{Scratch, Token};
 

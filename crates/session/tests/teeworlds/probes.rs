@@ -22,7 +22,8 @@ const PING_REPLY: u8 = 0x2F;
 fn welcome(cases: &[Case]) -> Vec<Vec<u8>> {
     let answer = cases[0].lines.iter().filter(|line| line.from_server).nth(1).expect("an answer");
     let mut scratch = [0; 1394];
-    let Ok(Packet::Chunks(packet)) = Packet::parse(&answer.bytes, Tokens::With, &mut scratch) else {
+    let Ok(Packet::Chunks(packet)) = Packet::parse(&answer.bytes, Tokens::With, &mut scratch)
+    else {
         panic!("chunks");
     };
     let messages: Vec<Vec<u8>> = packet.chunks().map(|chunk| chunk.data.to_vec()).collect();
