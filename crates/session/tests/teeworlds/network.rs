@@ -136,8 +136,7 @@ impl World {
         let mut scratch = [0; 1394];
         while let Some((link, bytes)) = self.network.poll(self.now.as_micros()) {
             if link == self.up {
-                let received =
-                    self.server.handle_datagram(self.now, peer(1), &bytes, &mut scratch);
+                let received = self.server.handle_datagram(self.now, peer(1), &bytes, &mut scratch);
                 if let ServerReceived::Messages { messages, .. } = received {
                     self.server_side.hear(messages);
                 }
