@@ -6,6 +6,7 @@
 
 mod chunks;
 mod hash;
+mod huffman;
 mod peers;
 mod six_bits;
 mod wanted;
@@ -43,6 +44,8 @@ fn groups() -> Result<Vec<Group>, Mismatch> {
         groups.push(chunks::decode(sample)?);
     }
     groups.push(hash::group()?);
+    groups.push(huffman::encode()?);
+    groups.push(huffman::decode()?);
     Ok(groups)
 }
 

@@ -123,6 +123,10 @@ impl<'a> Control<'a> {
             return Err(too_short(NAME, HEADER + 1, datagram.len()));
         };
         let made = |message, token| Self { ack: header.ack, resend: header.resend, message, token };
+        let token_alone = tokens == Tokens::With && payload.len() + 1 == Token::LEN;
+        if token_alone {
+            return Err(too_short(NAME, HEADER + 1 + Token::LEN, datagram.len()));
+        }
         if id == CONNECT || id == CONNECT_ACCEPT {
             let token = handshake_token(payload);
             let message = match id {

@@ -30,7 +30,7 @@ const RESEND: u8 = 0x40;
 const CONNLESS: u8 = 0x20;
 const CONTROL: u8 = 0x10;
 const RESERVED: u8 = 0x04;
-/// The two high bits of the acknowledgement. Four would let the bits above leak into it.
+/// The two high bits of the acknowledgement: the bits above them are flags, also the unused ones.
 const ACK: u8 = 0x03;
 
 const NAME: &str = "Header";

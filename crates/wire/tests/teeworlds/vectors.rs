@@ -61,9 +61,12 @@ fn control_packets_are_those_of_a_real_server() {
 
 #[test]
 fn a_control_packet_of_a_token_alone_is_refused() {
-    // This token starts with 04: the real server reads a CLOSE.
-    let error = Control::parse(&unhex("10 00 00 04a206f4"), Tokens::With).unwrap_err();
-    assert_eq!((error.kind, error.needed, error.got), (ErrorKind::TooShort, 8, 7));
+    // The real server takes the token's first byte for the message: 04 would be a CLOSE.
+    for first in ["00", "01", "02", "03", "04", "09"] {
+        let bytes = unhex(&format!("10 00 00 {first}a206f4"));
+        let error = Control::parse(&bytes, Tokens::With).unwrap_err();
+        assert_eq!((error.kind, error.needed, error.got), (ErrorKind::TooShort, 8, 7), "{first}");
+    }
     assert_eq!(Control::parse(&unhex("10 00 00"), Tokens::With).unwrap_err().needed, 4);
 }
 
@@ -243,6 +246,19 @@ fn datagrams_have_1400_bytes_at_most() {
     assert_eq!(chunks(&[0; 1394]).emit(&mut buf), Ok(3 + (1394 + 15) / 8 + 1));
     assert_eq!(chunks(&[0; 1395]).emit(&mut buf), Ok(1398));
     assert!(chunks(&[0; 1398]).emit(&mut buf).is_err());
+}
+
+#[test]
+fn a_payload_expands_to_1394_bytes_at_most() {
+    for (len, fits) in [(1394, true), (1395, false)] {
+        let plain: Vec<u8> = (0..len).map(|at| u8::from(at > 1390)).collect();
+        let bytes = [&[0x80, 0, 0][..], &model::encode(&plain)].concat();
+        match Packet::parse(&bytes, Tokens::Without, &mut [0; 1394]) {
+            Ok(Packet::Chunks(view)) => assert!(fits && view.payload() == plain, "{len}"),
+            Err(error) => assert!(!fits && error.kind == ErrorKind::Compression, "{len}"),
+            Ok(other) => panic!("{other}"),
+        }
+    }
 }
 
 #[test]
