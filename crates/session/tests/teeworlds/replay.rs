@@ -99,7 +99,7 @@ impl Looks {
     fn look(self, talk: &mut Talk, line: &Line) {
         match self {
             Self::Often if !line.from_server => {
-                talk.server.handle_timeout(line.now() + ROUNDING / 2)
+                talk.server.handle_timeout(line.now() + ROUNDING / 2);
             }
             Self::Often if answers(line) => {}
             Self::Often => {

@@ -82,7 +82,7 @@ fn old_chunks_are_dropped_in_silence_and_those_ahead_ask_for_what_is_missing() {
         }
         assert_eq!(talk.give(from, &vital(ahead, 0)), Ok(vec![]));
         talk.pass(600);
-        let request = [0x40 | (ack % 1024 >> 8) as u8, ack as u8, 0, 1, 0xA2, 6, 0xF4];
+        let request = [0x40 | ((ack % 1024) >> 8) as u8, ack as u8, 0, 1, 0xA2, 6, 0xF4];
         assert_eq!(talk.take(), [request], "{ack} {ahead}");
         assert_eq!(talk.server.session(id).unwrap().received, Sequence::new(ack));
         assert_eq!(Sequence::new(ack).next(), Sequence::new(next));
@@ -218,7 +218,7 @@ fn strangers_leave_nothing_and_get_no_more_bytes_than_they_send() {
     let mut answered = 0;
     for round in 0..50_000u32 {
         let number = random.next_u64();
-        let mut bytes: Vec<u8> = match number % 4 {
+        let mut bytes: Vec<u8> = match number & 3 {
             0 => CONNECT.to_vec(),
             1 => ACCEPT.to_vec(),
             2 => vital(1, 0),
@@ -230,7 +230,7 @@ fn strangers_leave_nothing_and_get_no_more_bytes_than_they_send() {
             bytes[(number >> 32) as usize % len] = number as u8;
         }
         if let Some(last) = bytes.last_chunk_mut()
-            && number % 4 != 0
+            && !number.is_multiple_of(4)
         {
             *last = (number as u32 | 1 << 31).to_be_bytes();
         }
