@@ -41,7 +41,7 @@
 //!
 //! A second after the last datagram a KEEPALIVE goes out. All of these waits are "more than".
 //!
-//! The section numbers in this module's comments are those of `notes/siblings/teeworlds.md`.
+//! Bounds, timers, and where this differs from the reference, DDNet 16.4: `notes/siblings/teeworlds.md`.
 //!
 //! ```
 //! use caves_link::time::Instant;

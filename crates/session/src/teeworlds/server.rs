@@ -175,7 +175,7 @@ impl Server {
         let header = Header::parse(datagram).map_err(|_| DropReason::Malformed)?;
         match self.by_peer.get(&from) {
             Some(&id) => self.on_session(now, id, datagram, scratch),
-            // A token without an ACCEPT opens nothing (section 4).
+            // A token without an ACCEPT opens nothing.
             None if !header.control => Err(DropReason::Token),
             None => {
                 let packet =
@@ -214,7 +214,7 @@ impl Server {
         })
     }
 
-    /// A CONNECT on a live session: answered, and nothing changes (section 4).
+    /// A CONNECT on a live session: answered, and nothing changes.
     fn on_connect_again<'d>(
         &mut self,
         now: Instant,

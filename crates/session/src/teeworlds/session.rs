@@ -1,4 +1,4 @@
-//! One connection, the same on both sides (sections 5 to 7).
+//! One connection, the same on both sides.
 
 use std::time::Duration;
 
@@ -170,7 +170,7 @@ impl Session {
     }
 
     /// Takes a datagram from the other side's address. What fails a check has no effect at all
-    /// (section 6, in its order).
+    /// (in the order of the reference).
     pub(super) fn handle<'d>(
         &mut self,
         now: Instant,

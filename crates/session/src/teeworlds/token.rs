@@ -1,4 +1,4 @@
-//! The token of an address: made of a secret, so that nothing is kept for it (section 4).
+//! The token of an address: made of a secret, so that nothing is kept for it.
 
 use std::hash::Hasher;
 use std::net::IpAddr;

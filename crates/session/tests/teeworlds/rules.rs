@@ -56,7 +56,7 @@ fn numbers(datagrams: &[Vec<u8>]) -> Vec<(u32, bool)> {
 
 #[test]
 fn old_chunks_are_dropped_in_silence_and_those_ahead_ask_for_what_is_missing() {
-    // Rows of section 6, in the order in which a counter comes by.
+    // As the reference tells old from ahead, in the order in which a counter comes by.
     let rows: [(u32, &[u32], [u32; 2]); 6] = [
         (1, &[1, 0, 1023, 513], [2, 512]),
         (511, &[511, 0, 1023], [512, 1022]),
@@ -304,6 +304,19 @@ fn a_client_that_begins_anew_from_the_same_port_begins_at_the_first_number() {
     assert_eq!(talk.give(from, &vital(1, 0)).unwrap().len(), 1);
     // The next one alone is one that came twice again.
     talk.give(from, ACCEPT).unwrap();
+    assert_eq!(talk.server.session(id).unwrap().received.get(), 1);
+}
+
+#[test]
+fn a_connect_without_a_token_does_not_talk_a_session_out_of_its_own() {
+    let mut talk = talk();
+    let id = talk.join(peer(1));
+    assert_eq!(talk.give(peer(1), b"\x10\0\0\x01"), Err(DropReason::Unasked));
+    assert_eq!(talk.take().len(), 0);
+    // Nor does it open the way for an ACCEPT.
+    talk.give(peer(1), &vital(1, 0)).unwrap();
+    assert_eq!(talk.give(peer(1), b"\x10\0\0\x01"), Err(DropReason::Unasked));
+    talk.give(peer(1), ACCEPT).unwrap();
     assert_eq!(talk.server.session(id).unwrap().received.get(), 1);
 }
 
