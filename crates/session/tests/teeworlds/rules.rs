@@ -308,6 +308,28 @@ fn a_client_that_begins_anew_from_the_same_port_begins_at_the_first_number() {
 }
 
 #[test]
+fn who_has_left_comes_again_from_the_same_port_a_thousand_times() {
+    let mut talk = talk();
+    let mut ids = Vec::new();
+    for round in 0..1000 {
+        let id = talk.join(peer(1));
+        assert_eq!(talk.give(peer(1), &vital(1, 0)).unwrap().len(), 1);
+        match round % 3 {
+            0 => drop(talk.give(peer(1), b"\x10\0\0\x04\x01\xA2\x06\xF4")),
+            1 => talk.server.close(id, "bye"),
+            _ => talk.pass(100_001),
+        }
+        assert_eq!((talk.server.len(), talk.server.poll_timeout()), (0, None));
+        assert_eq!((id.slot(), talk.server.session(id)), (0, None));
+        ids.push(id);
+        talk.take();
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 1000, "an old id opens nothing");
+}
+
+#[test]
 fn a_connect_without_a_token_does_not_talk_a_session_out_of_its_own() {
     let mut talk = talk();
     let id = talk.join(peer(1));
