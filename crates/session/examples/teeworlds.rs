@@ -7,12 +7,13 @@
 //! It draws nothing and does not interpret snapshots; it says which of them it has.
 #![allow(
     clippy::disallowed_types,
+    clippy::disallowed_methods,
     clippy::print_stdout,
     reason = "an example has a socket and a clock, and tells what it does"
 )]
 
 use std::error::Error;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::UdpSocket;
 use std::time::Duration;
 
@@ -63,8 +64,7 @@ pub(crate) fn query(server: &str) -> Result<About, Box<dyn Error>> {
     for token in 1..=QUESTIONS {
         let request = InfoRequest { wanted: InfoWanted::Vanilla, token: token as u8 };
         let len = request.emit(&mut buf)?;
-        socket.send(&buf[..len])?;
-        let Ok(len) = socket.recv(&mut buf) else { continue };
+        let Some(len) = ask(&socket, len, &mut buf)? else { continue };
         let Ok(packet) = Connless::parse(&buf[..len]) else { continue };
         let Ok(info) = InfoView::parse(&packet) else { continue };
         if let Some(about) = info.server().filter(|_| info.token() == request.answered_token()) {
@@ -76,6 +76,35 @@ pub(crate) fn query(server: &str) -> Result<About, Box<dyn Error>> {
         }
     }
     Err("no answer".into())
+}
+
+/// Sends the first bytes of the buffer; how long the answer in it is, if one came in time.
+fn ask(socket: &UdpSocket, len: usize, buf: &mut [u8]) -> io::Result<Option<usize>> {
+    let told = match socket.send(&buf[..len]) {
+        Ok(_) => socket.recv(buf),
+        Err(error) => Err(error),
+    };
+    match told {
+        Ok(len) => Ok(Some(len)),
+        Err(error) if is_nothing(&error) => Ok(None),
+        // Nobody is there yet, and that is known at once.
+        Err(error) if is_refusal(&error) => {
+            std::thread::sleep(PATIENCE);
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// No datagram came in time.
+fn is_nothing(error: &io::Error) -> bool {
+    use ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), WouldBlock | TimedOut | Interrupted)
+}
+
+/// Nobody listens at the other end. Whoever sends again may find somebody.
+fn is_refusal(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::ConnectionRefused
 }
 
 /// What became of a game.
@@ -209,7 +238,11 @@ impl Game {
             if lossy && self.counts.0.is_multiple_of(LOSE) {
                 self.figures.lost.0 += 1;
             } else {
-                self.socket.send(&buf[..len])?;
+                match self.socket.send(&buf[..len]) {
+                    // It tells of an earlier datagram, and this one may be lost with it.
+                    Err(error) if !is_refusal(&error) => return Err(error.into()),
+                    _ => {}
+                }
             }
         }
         Ok(())
@@ -223,14 +256,7 @@ impl Game {
         let mut buf = [0; MAX_DATAGRAM + 1];
         let len = match self.socket.recv(&mut buf) {
             Ok(len) => len,
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
-                ) =>
-            {
-                return Ok(());
-            }
+            Err(error) if is_nothing(&error) || is_refusal(&error) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
         self.counts.1 += 1;

@@ -47,7 +47,8 @@ impl Server {
             .spawn()
             .unwrap_or_else(|error| panic!("{PROGRAM}: {error}; package ddnet-server"));
         let server = Self { child, home, address: format!("127.0.0.1:{port}") };
-        server.wait_for("version");
+        // It says so with its sockets open.
+        server.wait_for("server: version");
         server
     }
 
