@@ -160,13 +160,39 @@ def teeworlds():
                 put("teeworlds_packet", bytes([kind]) + bytes.fromhex(words[-1]))
 
 
+# The steps of `ferravex_session`, with the honest client's line kept busy.
+CARRY = bytes([8, 15]) + bytes(16)
+
+
+def ferravex_scripts():
+    def greet(peer, nonce=0, times=2):
+        return bytes([14, peer, nonce, 0]) * times
+
+    def frames(peer, first, count=5, choice=0):
+        return bytes([20, peer, choice, first, count, 0, 0])
+
+    def acknowledge(peer, number):
+        return bytes([26, peer, 0, number, number, 0])
+
+    snapshot, events = bytes([2, 9]), bytes([4, 0, 3, 20, 0])
+    enter = CARRY + DUE + CARRY
+    yield enter + snapshot + CARRY + events + CARRY + bytes([7, 1, 3]) + CARRY + snapshot + CARRY + DUE * 9
+    yield greet(0) + frames(0, 9) + frames(0, 12) + events + DUE * 4 + b"".join(acknowledge(0, n) for n in range(7))
+    yield b"".join(greet(peer) + frames(peer, 9) for peer in range(9)) + snapshot + DUE * 9 + wait(10_000)
+    yield greet(0) + frames(0, 9) + greet(0, 1) + frames(0, 9) + bytes([5, 0]) + greet(0, 2, 12)
+    yield greet(3) + greet(4, 0, 1) + bytes([6, 4]) + wait(3000) + greet(4, 1) + frames(4, 9) + frames(3, 9, 5, 200)
+    yield enter + bytes([4, 0, 255, 132, 3]) + (bytes([8, 15]) + bytes([56, 7, 0, 64] * 4) + DUE) * 12
+    yield enter + bytes([7, 1, 15, 13, 0xA5]) + CARRY + DUE * 30
+
+
 def main():
     vectors()
     ferravex()
     blank()
     names()
     teeworlds()
-    for target, scripts in [("server_input", server_scripts), ("client_input", client_scripts), ("game_input", game_scripts)]:
+    for target, scripts in [("server_input", server_scripts), ("client_input", client_scripts), ("game_input", game_scripts),
+                            ("ferravex_session", ferravex_scripts)]:
         for kind, script in enumerate(scripts()):
             put(target, bytes([kind % 4]) + script)
 

@@ -7,7 +7,9 @@ mod blank_packet;
 mod client_input;
 mod datagram;
 mod ferravex_packet;
+mod ferravex_session;
 mod game_input;
+mod ledger;
 mod names;
 mod roundtrip;
 mod script;
@@ -20,6 +22,7 @@ pub use blank_packet::blank_packet;
 pub use client_input::client_input;
 pub use datagram::datagram;
 pub use ferravex_packet::ferravex_packet;
+pub use ferravex_session::ferravex_session;
 pub use game_input::game_input;
 pub use names::names;
 pub use roundtrip::roundtrip;
@@ -32,11 +35,12 @@ pub use tlv::tlv;
 pub type Target = fn(&[u8]);
 
 /// All targets by the names of their corpora.
-pub const TARGETS: [(&str, Target); 11] = [
+pub const TARGETS: [(&str, Target); 12] = [
     ("blank_packet", blank_packet),
     ("client_input", client_input),
     ("datagram", datagram),
     ("ferravex_packet", ferravex_packet),
+    ("ferravex_session", ferravex_session),
     ("game_input", game_input),
     ("names", names),
     ("roundtrip", roundtrip),
