@@ -160,7 +160,7 @@ def teeworlds():
                 put("teeworlds_packet", bytes([kind]) + bytes.fromhex(words[-1]))
 
 
-# The steps of `ferravex_session`, with the honest client's line kept busy.
+# The sessions of the siblings: the honest client's line is kept busy.
 CARRY = bytes([8, 15]) + bytes(16)
 
 
@@ -185,6 +185,42 @@ def ferravex_scripts():
     yield enter + bytes([7, 1, 15, 13, 0xA5]) + CARRY + DUE * 30
 
 
+def blank_scripts():
+    def ping(peer, numbers=0):
+        return bytes([23, peer, numbers, 0])
+
+    def log_in(peer, name, numbers=0):
+        return bytes([14, peer, numbers, name, 0])
+
+    def part(peer):
+        return bytes([19, peer, 0, 0])
+
+    def enter(peer, name):
+        return ping(peer) + log_in(peer, name) + ping(peer)
+
+    yield (CARRY + DUE) * 5 + bytes([2, 0, 1]) + CARRY + bytes([4, 0]) + CARRY + DUE * 9
+    yield enter(0, 0) + log_in(0, 0) + log_in(0, 1) + ping(0) + part(0) + enter(0, 0) + wait(10_000) + DUE
+    yield b"".join(enter(peer, peer % 6) for peer in range(9)) + DUE * 9 + bytes([5, 0xA5]) + DUE * 9
+    yield enter(0, 0) + bytes([23, 0, 230, 200, 0]) * 3 + ping(0, 192) + log_in(0, 0, 192) + ping(0)
+    yield bytes([6, 3, 0, 0, 0, 0]) + DUE * 30 + enter(3, 1) + wait(10_000)
+    yield b"".join(bytes([23, 4, 250, n, 0, n, 9, 0, 0, 0, 0, 0]) for n in range(12)) + enter(4, 3)
+    yield enter(0, 0) + bytes([22, 0, 0, 8, 3, 1, 2, 3, 0]) + bytes([21, 0, 0, 0]) + log_in(8, 0) * 2 + bytes([27, 8, 0])
+    yield (CARRY + DUE) * 3 + bytes([13, 0xA5]) + DUE * 4 + CARRY
+    yield enter(0, 5) + bytes([2, 0, 1]) + ping(0) * 3 + b"".join(ping(0, 224) + bytes([0]) for _ in range(40)) + ping(0)
+
+
+def blank_captures():
+    """The client's half of each capture, raw and in order, half a second apart."""
+    for path in sorted(CAPTURES.glob("blank-*.txt")):
+        script = b""
+        for line in path.read_text().splitlines():
+            words = line.split(" ")
+            data = bytes.fromhex(words[2])
+            if words[1] == "c2s" and len(script) < 1500:
+                script += bytes([29, 0, *len(data).to_bytes(2, "little")]) + data + bytes([0]) + wait(500)
+        yield script
+
+
 def main():
     vectors()
     ferravex()
@@ -192,9 +228,11 @@ def main():
     names()
     teeworlds()
     for target, scripts in [("server_input", server_scripts), ("client_input", client_scripts), ("game_input", game_scripts),
-                            ("ferravex_session", ferravex_scripts)]:
+                            ("ferravex_session", ferravex_scripts), ("blank_session", blank_scripts)]:
         for kind, script in enumerate(scripts()):
             put(target, bytes([kind % 4]) + script)
+    for script in blank_captures():
+        put("blank_session", bytes([3]) + script)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 //! but that package's dependencies.
 
 mod blank_packet;
+mod blank_session;
 mod client_input;
 mod datagram;
 mod ferravex_packet;
@@ -19,6 +20,7 @@ pub mod tiles;
 mod tlv;
 
 pub use blank_packet::blank_packet;
+pub use blank_session::blank_session;
 pub use client_input::client_input;
 pub use datagram::datagram;
 pub use ferravex_packet::ferravex_packet;
@@ -35,8 +37,9 @@ pub use tlv::tlv;
 pub type Target = fn(&[u8]);
 
 /// All targets by the names of their corpora.
-pub const TARGETS: [(&str, Target); 12] = [
+pub const TARGETS: [(&str, Target); 13] = [
     ("blank_packet", blank_packet),
+    ("blank_session", blank_session),
     ("client_input", client_input),
     ("datagram", datagram),
     ("ferravex_packet", ferravex_packet),
