@@ -221,6 +221,48 @@ def blank_captures():
         yield script
 
 
+def teeworlds_scripts():
+    def connect(peer, choice=0):
+        return bytes([14, peer, choice, 0])
+
+    def accept(peer, choice=0):
+        return bytes([17, peer, choice, 0])
+
+    def chunks(peer, flags, *sizes):
+        datas = b"".join(bytes([size]) + bytes(size) for size in sizes)
+        extra = bytes([1]) if flags & 16 else b""
+        return bytes([20, peer, 0, flags]) + extra + bytes([len(sizes)]) + datas + bytes([0])
+
+    def send(kind, times, size):
+        return bytes([2, 0, kind, times, 65, *size.to_bytes(2, "little")])
+
+    flush = bytes([4, 0])
+    join = connect(0) + accept(0)
+    yield CARRY + CARRY + send(0, 3, 40) + flush + CARRY + bytes([7, 0, 4, 1, 20]) + CARRY + (DUE + CARRY) * 4
+    yield join + chunks(0, 0, 4, 8, 3, 200) + chunks(0, 16, 4) + chunks(0, 24, 4, 4) + chunks(0, 0) + DUE * 9
+    yield join + send(0, 200, 60) + flush + chunks(0, 4) + chunks(0, 4) + wait(150) + chunks(0, 4) + DUE * 30
+    yield join + connect(0) + accept(0) + bytes([5, 0, 3, 98, 121, 101]) + join + wait(65_000) + wait(36_000)
+    yield b"".join(connect(peer) + accept(peer) for peer in range(9)) + accept(3, 200) + bytes([25, 0, 0, 0, 150, 0]) + DUE * 9
+    yield bytes([14, 3, 0, 0, 6, 3]) + wait(2000) + connect(3, 255) + accept(3, 230) + bytes([26, 3, 0, 9]) + bytes(10)
+    yield CARRY * 2 + bytes([13, 0xA5, 2, 98, 121]) + CARRY + DUE * 4
+    yield join + send(0, 255, 900) * 2 + (chunks(0, 4) + wait(200)) * 6 + send(1, 255, 900) * 2 + DUE * 9
+    # Without tokens, which the server of these allows.
+    yield connect(0, 255) + bytes([20, 0, 200, 0, 1, 4, 1, 2, 3, 4, 0]) + connect(3, 255) * 2 + connect(4, 255) + DUE * 9
+
+
+def teeworlds_captures():
+    """The client's half of each capture of a whole session, raw and in order."""
+    for path in sorted(CAPTURES.glob("teeworlds-ddnet-*.txt")):
+        script = b""
+        for line in path.read_text().splitlines():
+            words = line.split(" ")
+            if words[1] == "c2s" and len(script) < 3000:
+                data = bytes.fromhex(words[-1])
+                script += bytes([30, 0, *len(data).to_bytes(2, "little")]) + data + bytes([0]) + wait(20)
+        if script:
+            yield script
+
+
 def main():
     vectors()
     ferravex()
@@ -228,11 +270,16 @@ def main():
     names()
     teeworlds()
     for target, scripts in [("server_input", server_scripts), ("client_input", client_scripts), ("game_input", game_scripts),
-                            ("ferravex_session", ferravex_scripts), ("blank_session", blank_scripts)]:
+                            ("ferravex_session", ferravex_scripts), ("blank_session", blank_scripts),
+                            ("teeworlds_session", teeworlds_scripts)]:
         for kind, script in enumerate(scripts()):
-            put(target, bytes([kind % 4]) + script)
+            kind = 19 if target == "teeworlds_session" and kind == 8 else kind % 4
+            put(target, bytes([kind]) + script)
     for script in blank_captures():
         put("blank_session", bytes([3]) + script)
+    for script in teeworlds_captures():
+        # A server that lets those in who have no token: the captures' are not its own.
+        put("teeworlds_session", bytes([19]) + script)
 
 
 if __name__ == "__main__":

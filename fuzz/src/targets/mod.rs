@@ -16,6 +16,7 @@ mod roundtrip;
 mod script;
 mod server_input;
 mod teeworlds_packet;
+mod teeworlds_session;
 pub mod tiles;
 mod tlv;
 
@@ -30,6 +31,7 @@ pub use names::names;
 pub use roundtrip::roundtrip;
 pub use server_input::server_input;
 pub use teeworlds_packet::teeworlds_packet;
+pub use teeworlds_session::teeworlds_session;
 pub use tiles::tiles;
 pub use tlv::tlv;
 
@@ -37,7 +39,7 @@ pub use tlv::tlv;
 pub type Target = fn(&[u8]);
 
 /// All targets by the names of their corpora.
-pub const TARGETS: [(&str, Target); 13] = [
+pub const TARGETS: [(&str, Target); 14] = [
     ("blank_packet", blank_packet),
     ("blank_session", blank_session),
     ("client_input", client_input),
@@ -49,6 +51,7 @@ pub const TARGETS: [(&str, Target); 13] = [
     ("roundtrip", roundtrip),
     ("server_input", server_input),
     ("teeworlds_packet", teeworlds_packet),
+    ("teeworlds_session", teeworlds_session),
     ("tiles", tiles),
     ("tlv", tlv),
 ];
