@@ -240,7 +240,7 @@ impl Site {
     }
 
     /// A datagram of the server's that was changed, or any bytes.
-    fn to_client(&mut self, script: &mut Script<'_>) -> Vec<u8> {
+    fn to_client(&self, script: &mut Script<'_>) -> Vec<u8> {
         let place = usize::from(script.byte());
         match self.line.down.get(place) {
             Some(datagram) => {
