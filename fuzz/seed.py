@@ -160,15 +160,126 @@ def teeworlds():
                 put("teeworlds_packet", bytes([kind]) + bytes.fromhex(words[-1]))
 
 
+# The sessions of the siblings: the honest client's line is kept busy.
+CARRY = bytes([8, 15]) + bytes(16)
+
+
+def ferravex_scripts():
+    def greet(peer, nonce=0, times=2):
+        return bytes([14, peer, nonce, 0]) * times
+
+    def frames(peer, first, count=5, choice=0):
+        return bytes([20, peer, choice, first, count, 0, 0])
+
+    def acknowledge(peer, number):
+        return bytes([26, peer, 0, number, number, 0])
+
+    snapshot, events = bytes([2, 9]), bytes([4, 0, 3, 20, 0])
+    enter = CARRY + DUE + CARRY
+    yield enter + snapshot + CARRY + events + CARRY + bytes([7, 1, 3]) + CARRY + snapshot + CARRY + DUE * 9
+    yield greet(0) + frames(0, 9) + frames(0, 12) + events + DUE * 4 + b"".join(acknowledge(0, n) for n in range(7))
+    yield b"".join(greet(peer) + frames(peer, 9) for peer in range(9)) + snapshot + DUE * 9 + wait(10_000)
+    yield greet(0) + frames(0, 9) + greet(0, 1) + frames(0, 9) + bytes([5, 0]) + greet(0, 2, 12)
+    yield greet(3) + greet(4, 0, 1) + bytes([6, 4]) + wait(3000) + greet(4, 1) + frames(4, 9) + frames(3, 9, 5, 200)
+    yield enter + bytes([4, 0, 255, 132, 3]) + (bytes([8, 15]) + bytes([56, 7, 0, 64] * 4) + DUE) * 12
+    yield enter + bytes([7, 1, 15, 13, 0xA5]) + CARRY + DUE * 30
+
+
+def blank_scripts():
+    def ping(peer, numbers=0):
+        return bytes([23, peer, numbers, 0])
+
+    def log_in(peer, name, numbers=0):
+        return bytes([14, peer, numbers, name, 0])
+
+    def part(peer):
+        return bytes([19, peer, 0, 0])
+
+    def enter(peer, name):
+        return ping(peer) + log_in(peer, name) + ping(peer)
+
+    yield (CARRY + DUE) * 5 + bytes([2, 0, 1]) + CARRY + bytes([4, 0]) + CARRY + DUE * 9
+    yield enter(0, 0) + log_in(0, 0) + log_in(0, 1) + ping(0) + part(0) + enter(0, 0) + wait(10_000) + DUE
+    yield b"".join(enter(peer, peer % 6) for peer in range(9)) + DUE * 9 + bytes([5, 0xA5]) + DUE * 9
+    yield enter(0, 0) + bytes([23, 0, 230, 200, 0]) * 3 + ping(0, 192) + log_in(0, 0, 192) + ping(0)
+    yield bytes([6, 3, 0, 0, 0, 0]) + DUE * 30 + enter(3, 1) + wait(10_000)
+    yield b"".join(bytes([23, 4, 250, n, 0, n, 9, 0, 0, 0, 0, 0]) for n in range(12)) + enter(4, 3)
+    yield enter(0, 0) + bytes([22, 0, 0, 8, 3, 1, 2, 3, 0]) + bytes([21, 0, 0, 0]) + log_in(8, 0) * 2 + bytes([27, 8, 0])
+    yield (CARRY + DUE) * 3 + bytes([13, 0xA5]) + DUE * 4 + CARRY
+    yield enter(0, 5) + bytes([2, 0, 1]) + ping(0) * 3 + b"".join(ping(0, 224) + bytes([0]) for _ in range(40)) + ping(0)
+
+
+def blank_captures():
+    """The client's half of each capture, raw and in order, half a second apart."""
+    for path in sorted(CAPTURES.glob("blank-*.txt")):
+        script = b""
+        for line in path.read_text().splitlines():
+            words = line.split(" ")
+            data = bytes.fromhex(words[2])
+            if words[1] == "c2s" and len(script) < 1500:
+                script += bytes([29, 0, *len(data).to_bytes(2, "little")]) + data + bytes([0]) + wait(500)
+        yield script
+
+
+def teeworlds_scripts():
+    def connect(peer, choice=0):
+        return bytes([14, peer, choice, 0])
+
+    def accept(peer, choice=0):
+        return bytes([17, peer, choice, 0])
+
+    def chunks(peer, flags, *sizes):
+        datas = b"".join(bytes([size]) + bytes(size) for size in sizes)
+        extra = bytes([1]) if flags & 16 else b""
+        return bytes([20, peer, 0, flags]) + extra + bytes([len(sizes)]) + datas + bytes([0])
+
+    def send(kind, times, size):
+        return bytes([2, 0, kind, times, 65, *size.to_bytes(2, "little")])
+
+    flush = bytes([4, 0])
+    join = connect(0) + accept(0)
+    yield CARRY + CARRY + send(0, 3, 40) + flush + CARRY + bytes([7, 0, 4, 1, 20]) + CARRY + (DUE + CARRY) * 4
+    yield join + chunks(0, 0, 4, 8, 3, 200) + chunks(0, 16, 4) + chunks(0, 24, 4, 4) + chunks(0, 0) + DUE * 9
+    yield join + send(0, 200, 60) + flush + chunks(0, 4) + chunks(0, 4) + wait(150) + chunks(0, 4) + DUE * 30
+    yield join + connect(0) + accept(0) + bytes([5, 0, 3, 98, 121, 101]) + join + wait(65_000) + wait(36_000)
+    yield b"".join(connect(peer) + accept(peer) for peer in range(9)) + accept(3, 200) + bytes([25, 0, 0, 0, 150, 0]) + DUE * 9
+    yield bytes([14, 3, 0, 0, 6, 3]) + wait(2000) + connect(3, 255) + accept(3, 230) + bytes([26, 3, 0, 9]) + bytes(10)
+    yield CARRY * 2 + bytes([13, 0xA5, 2, 98, 121]) + CARRY + DUE * 4
+    yield join + send(0, 255, 900) * 2 + (chunks(0, 4) + wait(200)) * 6 + send(1, 255, 900) * 2 + DUE * 9
+    # Without tokens, which the server of these allows.
+    yield connect(0, 255) + bytes([20, 0, 200, 0, 1, 4, 1, 2, 3, 4, 0]) + connect(3, 255) * 2 + connect(4, 255) + DUE * 9
+
+
+def teeworlds_captures():
+    """The client's half of each capture of a whole session, raw and in order."""
+    for path in sorted(CAPTURES.glob("teeworlds-ddnet-*.txt")):
+        script = b""
+        for line in path.read_text().splitlines():
+            words = line.split(" ")
+            if words[1] == "c2s" and len(script) < 3000:
+                data = bytes.fromhex(words[-1])
+                script += bytes([30, 0, *len(data).to_bytes(2, "little")]) + data + bytes([0]) + wait(20)
+        if script:
+            yield script
+
+
 def main():
     vectors()
     ferravex()
     blank()
     names()
     teeworlds()
-    for target, scripts in [("server_input", server_scripts), ("client_input", client_scripts), ("game_input", game_scripts)]:
+    for target, scripts in [("server_input", server_scripts), ("client_input", client_scripts), ("game_input", game_scripts),
+                            ("ferravex_session", ferravex_scripts), ("blank_session", blank_scripts),
+                            ("teeworlds_session", teeworlds_scripts)]:
         for kind, script in enumerate(scripts()):
-            put(target, bytes([kind % 4]) + script)
+            kind = 19 if target == "teeworlds_session" and kind == 8 else kind % 4
+            put(target, bytes([kind]) + script)
+    for script in blank_captures():
+        put("blank_session", bytes([3]) + script)
+    for script in teeworlds_captures():
+        # A server that lets those in who have no token: the captures' are not its own.
+        put("teeworlds_session", bytes([19]) + script)
 
 
 if __name__ == "__main__":
