@@ -8,9 +8,10 @@
 //! | [`seq`]: numbers that wrap | 32-bit actions and events | 10-bit, 0 to 1023 | - (64-bit, never wraps) | 16-bit |
 //! | [`ack`]: the latest that arrived, a bit for each before it | - | - | - | 32 before, in each header |
 //! | [`time`]: moments and deadlines | yes | yes | yes | yes |
-//! | [`bucket`]: so many per second | strangers, chunks, queries, speech | - | - | - |
-//! | [`retry`]: one question until it is answered | 200 to 300 ms, uniform | - | - | - |
-//! | [`resend`]: many entries until each is acknowledged | under the events | vital chunks, cumulative | 256 pending, 100 ms, one by one | latest and 32 before |
+//! | [`bucket`]: so many per second | strangers, chunks, queries, speech | strangers | - | strangers |
+//! | [`retry`]: one question until it is answered | 200 to 300 ms, uniform | CONNECT, 500 ms; ACCEPT | Hello | - |
+//! | [`window`]: the next one, old or ahead | - | vital chunks; their acknowledgements | - | - |
+//! | [`resend`]: many entries until each is acknowledged | under the events | vital chunks, cumulative, 455 and 32,760 bytes | under the events | - |
 //! | [`events`]: once and in order | chat, notices, combat | - | under `wide` | - |
 //! | [`wide`]: the same with 64-bit numbers | - | - | 256 pending, window 256, each its own answer | - |
 //! | [`delta`]: a difference, to one exact baseline | - | - | sparse bytes, or all of them | - |
@@ -87,3 +88,4 @@ pub mod seq;
 pub mod time;
 #[cfg(feature = "alloc")]
 pub mod wide;
+pub mod window;

@@ -14,6 +14,15 @@
 //!                                                   bit 0 is 9, bit 1 is 8, bit 2 is 7: 0b101
 //! ```
 //!
+//! Some peers keep what is unacknowledged in a buffer of fixed size, and bytes matter there, not only
+//! entries. [`with_budget`](ResendQueue::with_budget) bounds the sum of what entries cost, each by
+//! the price that [`push_sent`](ResendQueue::push_sent) is told:
+//!
+//! ```text
+//!   budget 100    | 7: 40 | 8: 24 | 9: 24 |            12 are left: 24 more are refused,
+//!                 0      40      64      88   100      and nothing is forgotten for them
+//! ```
+//!
 //! An entry that stays has not arrived, as far as anybody knows; [`ResendQueue::oldest_age`] tells
 //! how long that has been going on, and the user decides when it is too long.
 //!
@@ -53,6 +62,9 @@ use core::time::Duration;
 pub struct ResendQueue<T, const BITS: u32> {
     policy: RetryPolicy,
     capacity: usize,
+    budget: usize,
+    /// What the entries cost together; at most the budget.
+    used: usize,
     /// In the order they were pushed.
     entries: VecDeque<Entry<T, BITS>>,
 }
@@ -73,6 +85,7 @@ impl<T: fmt::Debug> core::error::Error for Full<T> {}
 struct Entry<T, const BITS: u32> {
     seq: Seq<BITS>,
     item: T,
+    cost: usize,
     /// How often it was sent; decides the next wait.
     sent: u32,
     first_sent: Option<Instant>,
@@ -82,7 +95,13 @@ struct Entry<T, const BITS: u32> {
 impl<T, const BITS: u32> ResendQueue<T, BITS> {
     /// An empty queue for at most `capacity` entries, sent again as `policy` says.
     pub const fn new(capacity: usize, policy: RetryPolicy) -> Self {
-        Self { policy, capacity, entries: VecDeque::new() }
+        Self::with_budget(capacity, usize::MAX, policy)
+    }
+
+    /// An empty queue for at most `capacity` entries that cost at most `budget` together, in a unit of
+    /// the user's choice.
+    pub const fn with_budget(capacity: usize, budget: usize, policy: RetryPolicy) -> Self {
+        Self { policy, capacity, budget, used: 0, entries: VecDeque::new() }
     }
 
     /// Adds an entry, due for its first sending at `now`.
@@ -91,17 +110,43 @@ impl<T, const BITS: u32> ResendQueue<T, BITS> {
     ///
     /// [`Full`] with the item if the capacity is reached; the queue is unchanged then.
     pub fn push(&mut self, seq: Seq<BITS>, item: T, now: Instant) -> Result<(), Full<T>> {
-        if self.is_full() {
-            return Err(Full(item));
+        self.push_entry(Entry { seq, item, cost: 0, sent: 0, first_sent: None, next: now })
+    }
+
+    /// Adds an entry that costs `cost` of the budget and goes onto the wire at `now` by the user's own
+    /// hand: it is due again after the first wait, picked by `random`.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`] with the item if the capacity is reached or the budget would be passed; the queue is
+    /// unchanged then.
+    pub fn push_sent(
+        &mut self,
+        seq: Seq<BITS>,
+        item: T,
+        cost: usize,
+        now: Instant,
+        random: u32,
+    ) -> Result<(), Full<T>> {
+        let next = now + self.policy.wait(0, random);
+        self.push_entry(Entry { seq, item, cost, sent: 1, first_sent: Some(now), next })
+    }
+
+    fn push_entry(&mut self, entry: Entry<T, BITS>) -> Result<(), Full<T>> {
+        if !self.has_room(entry.cost) {
+            return Err(Full(entry.item));
         }
-        self.entries.push_back(Entry { seq, item, sent: 0, first_sent: None, next: now });
+        self.used += entry.cost;
+        self.entries.push_back(entry);
         Ok(())
     }
 
     /// The peer has exactly `seq`: takes that entry out, `None` if there is none.
     pub fn release(&mut self, seq: Seq<BITS>) -> Option<T> {
         let index = self.entries.iter().position(|entry| entry.seq == seq)?;
-        self.entries.remove(index).map(|entry| entry.item)
+        let entry = self.entries.remove(index)?;
+        self.used -= entry.cost;
+        Some(entry.item)
     }
 
     /// The peer has everything up to `seq`: drops `seq` and all older, returns how many.
@@ -132,10 +177,27 @@ impl<T, const BITS: u32> ResendQueue<T, BITS> {
         let due = self.entries.iter_mut().filter(|entry| entry.next <= now);
         // The first of equals: what was pushed first is sent first.
         let entry = due.min_by_key(|entry| entry.next)?;
-        entry.next = now + self.policy.wait(entry.sent, random);
-        entry.sent = entry.sent.saturating_add(1);
-        entry.first_sent.get_or_insert(now);
-        Some((entry.seq, &entry.item))
+        Some(entry.send(now, &self.policy, random))
+    }
+
+    /// The entry that was pushed first, if it is due at `now`; it is due again after a wait picked by
+    /// `random`. For a peer that takes nothing but the next one: others would be thrown away by it.
+    pub fn poll_oldest(&mut self, now: Instant, random: u32) -> Option<(Seq<BITS>, &T)> {
+        let entry = self.entries.front_mut().filter(|entry| entry.next <= now)?;
+        Some(entry.send(now, &self.policy, random))
+    }
+
+    /// When [`poll_oldest`](Self::poll_oldest) has something to say, `None` if the queue is empty.
+    pub fn oldest_deadline(&self) -> Option<Instant> {
+        self.entries.front().map(|entry| entry.next)
+    }
+
+    /// Every entry is due now, for [`poll`](Self::poll) to name them in the order they were pushed: the
+    /// peer asked for them. How often each was sent, and since when, stays.
+    pub fn hasten(&mut self, now: Instant) {
+        for entry in &mut self.entries {
+            entry.next = now;
+        }
     }
 
     /// When [`poll`](Self::poll) has something to say, `None` if the queue is empty.
@@ -146,8 +208,12 @@ impl<T, const BITS: u32> ResendQueue<T, BITS> {
     /// The time since the first sending of the entry that waits longest for its acknowledgement;
     /// `None` if none was sent yet.
     pub fn oldest_age(&self, now: Instant) -> Option<Duration> {
-        let first = Deadline::earliest(self.entries.iter().map(|entry| entry.first_sent))?;
-        Some(now.saturating_since(first))
+        Some(now.saturating_since(self.oldest_since()?))
+    }
+
+    /// The moment from which [`oldest_age`](Self::oldest_age) counts.
+    pub fn oldest_since(&self) -> Option<Instant> {
+        Deadline::earliest(self.entries.iter().map(|entry| entry.first_sent))
     }
 
     /// Everything is as if it had just been pushed: due now, its age counted anew. For a peer that
@@ -172,7 +238,22 @@ impl<T, const BITS: u32> ResendQueue<T, BITS> {
 
     /// Whether [`push`](Self::push) would refuse.
     pub fn is_full(&self) -> bool {
-        self.entries.len() >= self.capacity
+        !self.has_room(0)
+    }
+
+    /// Whether an entry that costs `cost` would be taken.
+    pub fn has_room(&self, cost: usize) -> bool {
+        self.entries.len() < self.capacity && cost <= self.budget - self.used
+    }
+
+    /// What the entries cost together.
+    pub const fn used(&self) -> usize {
+        self.used
+    }
+
+    /// The most that the entries may cost together.
+    pub const fn budget(&self) -> usize {
+        self.budget
     }
 
     /// The highest number of entries.
@@ -187,18 +268,36 @@ impl<T, const BITS: u32> ResendQueue<T, BITS> {
 
     /// Takes all entries out, in the order they were pushed.
     pub fn drain(&mut self) -> impl Iterator<Item = (Seq<BITS>, T)> {
+        self.used = 0;
         self.entries.drain(..).map(|entry| (entry.seq, entry.item))
     }
 
     /// Drops all entries, as for a new session.
     pub fn clear(&mut self) {
+        self.used = 0;
         self.entries.clear();
     }
 
     fn release_where(&mut self, known: impl Fn(Seq<BITS>) -> bool) -> usize {
         let before = self.entries.len();
-        self.entries.retain(|entry| !known(entry.seq));
+        let used = &mut self.used;
+        self.entries.retain(|entry| {
+            let stays = !known(entry.seq);
+            if !stays {
+                *used -= entry.cost;
+            }
+            stays
+        });
         before - self.entries.len()
+    }
+}
+
+impl<T, const BITS: u32> Entry<T, BITS> {
+    fn send(&mut self, now: Instant, policy: &RetryPolicy, random: u32) -> (Seq<BITS>, &T) {
+        self.next = now + policy.wait(self.sent, random);
+        self.sent = self.sent.saturating_add(1);
+        self.first_sent.get_or_insert(now);
+        (self.seq, &self.item)
     }
 }
 
@@ -440,5 +539,91 @@ mod tests {
         assert_eq!(queue.oldest_age(now), None);
         assert!(queue.poll(now, 0).is_some());
         assert_eq!(queue.deadline(), Some(Instant::from_millis(300)));
+    }
+
+    #[test]
+    fn the_oldest_alone_is_named_until_somebody_asks_for_all() {
+        let policy = RetryPolicy::uniform(ms(100), ms(100));
+        let mut queue = ResendQueue::<_, 10>::with_budget(4, 99, policy);
+        for seq in [1023, 0, 1] {
+            queue.push_sent(Seq::new(seq), seq, 1, at(0), 0).unwrap();
+        }
+        assert_eq!(queue.poll_oldest(at(99), 0), None);
+        assert_eq!(queue.poll_oldest(at(150), 0).map(|(seq, _)| seq.get()), Some(1023));
+        assert_eq!(queue.poll_oldest(at(150), 0), None, "the second is due, and not the oldest");
+        assert_eq!(queue.oldest_deadline(), Some(at(250)));
+        queue.hasten(at(160));
+        let asked: Vec<u32> =
+            core::iter::from_fn(|| queue.poll(at(160), 0).map(|(_, &item)| item)).collect();
+        assert_eq!(asked, [1023, 0, 1]);
+        assert_eq!(queue.oldest_deadline(), Some(at(260)));
+        assert_eq!(queue.oldest_age(at(160)), Some(ms(160)), "as old as before it was asked for");
+        assert_eq!(queue.oldest_since(), Some(at(0)));
+    }
+
+    /// What the budgeted queue does, with plain counts and a list of prices.
+    #[derive(Clone, Debug)]
+    enum Priced {
+        Push(usize),
+        UpTo(u64),
+        Release(u64),
+        Clear,
+    }
+
+    fn priced() -> impl Strategy<Value = Priced> {
+        prop_oneof![
+            8 => (0usize..40).prop_map(Priced::Push),
+            2 => (0u64..12).prop_map(Priced::UpTo),
+            1 => (0u64..12).prop_map(Priced::Release),
+            1 => Just(Priced::Clear),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_budget_agrees_with_a_list_of_prices(
+            start in 0u64..1024,
+            ops in prop::collection::vec(priced(), 1..300),
+        ) {
+            const CAPACITY: usize = 9;
+            const BUDGET: usize = 100;
+            let mut queue = ResendQueue::<u64, 10>::with_budget(CAPACITY, BUDGET, POLICY);
+            let mut model: Vec<(u64, usize)> = Vec::new();
+            let mut next = start + 1024;
+            for op in ops {
+                let seq = |count: u64| Seq::new((count % 1024) as u32);
+                match op {
+                    Priced::Push(cost) => {
+                        let used: usize = model.iter().map(|(_, cost)| cost).sum();
+                        let fits = model.len() < CAPACITY && used + cost <= BUDGET;
+                        prop_assert_eq!(queue.has_room(cost), fits);
+                        let pushed = queue.push_sent(seq(next), next, cost, at(0), 0);
+                        prop_assert_eq!(pushed, if fits { Ok(()) } else { Err(Full(next)) });
+                        if fits {
+                            model.push((next, cost));
+                            next += 1;
+                        }
+                    }
+                    Priced::UpTo(back) => {
+                        let before = model.len();
+                        model.retain(|(count, _)| *count > next - back);
+                        let released = queue.release_up_to(seq(next - back));
+                        prop_assert_eq!(released, before - model.len());
+                    }
+                    Priced::Release(back) => {
+                        let place = model.iter().position(|(count, _)| *count == next - back);
+                        let expected = place.map(|place| model.remove(place).0);
+                        prop_assert_eq!(queue.release(seq(next - back)), expected);
+                    }
+                    Priced::Clear => {
+                        queue.clear();
+                        model.clear();
+                    }
+                }
+                prop_assert_eq!(queue.used(), model.iter().map(|(_, cost)| cost).sum::<usize>());
+                let held: Vec<u64> = queue.iter().map(|(_, &count)| count).collect();
+                prop_assert_eq!(held, model.iter().map(|(count, _)| *count).collect::<Vec<_>>());
+            }
+        }
     }
 }
