@@ -6,7 +6,7 @@ use caves_link::time::Instant;
 use caves_session::blank::{
     Client, ClientConfig, ClientStatus, Server, ServerConfig, ServerEvent, ServerReceived,
 };
-use caves_session::{DropReason, Peer, SplitMix, StrangerLimits, Transmit};
+use caves_session::{Counters, DropReason, Peer, SplitMix, StrangerLimits, Transmit};
 use caves_wire::blank::{Ack, EntityId, Header, HeaderView, Name, Numbers, Seq, Spawn};
 
 use crate::site::{Heard, Line, Protocol, place};
@@ -95,8 +95,8 @@ impl Protocol for Blank {
         matches!(client.status(), ClientStatus::Playing(_))
     }
 
-    fn dropped(client: &Client) -> u64 {
-        client.counters().dropped_in_all()
+    fn counters(client: &Client) -> &Counters {
+        client.counters()
     }
 
     /// Each ping is answered with one, so the number that it acknowledges is known before.

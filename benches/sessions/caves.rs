@@ -7,7 +7,7 @@ use caves_link::time::Instant;
 use caves_session::caves::{
     Client, ClientConfig, OwnedAction, Server, ServerConfig, ServerEvent, ServerReceived, SessionId,
 };
-use caves_session::{DropReason, Peer, SplitMix, StrangerLimits, Transmit};
+use caves_session::{Counters, DropReason, Peer, SplitMix, StrangerLimits, Transmit};
 use caves_wire::caves::{
     Action, ActionPacket, ChunkEntry, ClientType, Direction, Entity, EntityBuilder, EntityFlags,
     EntityId, Sequence, State, Tick, Token, tag,
@@ -65,6 +65,7 @@ impl Protocol for Caves {
     }
 
     fn wake(&mut self, now: Instant) {
+        self.server.set_tick(self.tick(now));
         self.server.handle_timeout(now);
         std::hint::black_box(self.server.poll_timeout());
     }
@@ -80,8 +81,7 @@ impl Protocol for Caves {
         deliver: &mut dyn FnMut(&[u8]),
     ) -> anyhow::Result<()> {
         let session = self.ids[place].and_then(|id| self.server.session(id)).context("nobody")?;
-        let since = now.saturating_since(self.started);
-        let tick = Tick::new((since.as_micros() / Self::PACE.as_micros()) as u32);
+        let tick = self.tick(now);
         let (mut block, mut buf) = ([0; 16], [0; ROOM]);
         let mut tlv = TlvWriter::new(&mut block);
         if let Some((sequence, bits)) = session.executed() {
@@ -103,11 +103,12 @@ impl Protocol for Caves {
         let mut builder = EntityBuilder::new(&mut buf, tick, Fnv32::new())?;
         builder.push(&entity)?;
         let (len, checksum) = builder.finish(false);
-        deliver(&buf[..len]);
         // Chunks of version 0 are nothing that a client would miss.
         let chunks = [ChunkEntry::default(); 9];
         let state = State { tick, chunks, player, entity_checksum: checksum.finish() };
-        let len = state.emit(&mut buf)?;
+        let mut head = [0; State::LEN];
+        state.emit(&mut head)?;
+        deliver(&head);
         deliver(&buf[..len]);
         Ok(())
     }
@@ -135,8 +136,8 @@ impl Protocol for Caves {
         client.token().is_some()
     }
 
-    fn dropped(client: &Client) -> u64 {
-        client.counters().dropped_in_all()
+    fn counters(client: &Client) -> &Counters {
+        client.counters()
     }
 
     fn usual(line: &Line<Client>, number: u32, buf: &mut [u8]) -> anyhow::Result<usize> {
@@ -145,6 +146,13 @@ impl Protocol for Caves {
 
     fn junk(&self, number: u32, buf: &mut [u8]) -> anyhow::Result<usize> {
         Ok(step(Token(number.into()), number, buf)?)
+    }
+}
+
+impl Caves {
+    fn tick(&self, now: Instant) -> Tick {
+        let since = now.saturating_since(self.started);
+        Tick::new((since.as_micros() / Self::PACE.as_micros()) as u32)
     }
 }
 

@@ -7,7 +7,7 @@ use caves_link::time::Instant;
 use caves_session::ferravex::{
     Client, ClientConfig, Controls, Server, ServerConfig, ServerEvent, ServerReceived, SessionId,
 };
-use caves_session::{DropReason, Peer, SplitMix, StrangerLimits, Transmit};
+use caves_session::{Counters, DropReason, Peer, SplitMix, StrangerLimits, Transmit};
 use caves_wire::ferravex::{Cookie, Input, InputFrame, InputSequence, Player, PlayerId, Tick};
 
 use crate::site::{Heard, Line, Protocol, place};
@@ -115,8 +115,8 @@ impl Protocol for Ferravex {
         client.session().is_some()
     }
 
-    fn dropped(client: &Client) -> u64 {
-        client.counters().dropped_in_all()
+    fn counters(client: &Client) -> &Counters {
+        client.counters()
     }
 
     fn usual(line: &Line<Client>, number: u32, buf: &mut [u8]) -> anyhow::Result<usize> {

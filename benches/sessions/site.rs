@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use caves_link::time::Instant;
-use caves_session::{DropReason, Peer, Transmit};
+use caves_session::{Counters, DropReason, Peer, Transmit};
 
 /// Datagrams of a batch: one of each session where there are many, all of one where there is one.
 pub(crate) const BATCH: usize = 1000;
@@ -63,8 +63,7 @@ pub(crate) trait Protocol {
     /// `handle_datagram`.
     fn hear(client: &mut Self::Client, now: Instant, datagram: &[u8]);
     fn is_in(client: &Self::Client) -> bool;
-    /// What was dropped.
-    fn dropped(client: &Self::Client) -> u64;
+    fn counters(client: &Self::Client) -> &Counters;
 
     /// Writes the datagram number `number` that the client of a line sends.
     fn usual(line: &Line<Self::Client>, number: u32, buf: &mut [u8]) -> anyhow::Result<usize>;
@@ -138,6 +137,7 @@ impl<P: Protocol> Site<P> {
         let mut site = Site { protocol, lines, now, batch: Vec::new(), expected: 0 };
         for _ in 0..STEPS {
             if site.lines.iter().all(|line| P::is_in(&line.client)) {
+                site.deliver();
                 return Ok(site);
             }
             site.now += STEP;
@@ -156,19 +156,25 @@ impl<P: Protocol> Site<P> {
                 self.protocol.serve(now, peer(place), &buf[..len]);
             }
         }
-        self.protocol.wake(now);
-        while let Some(transmit) = self.protocol.send(now, &mut buf) {
-            let line = &mut self.lines[place(transmit.to)];
-            line.down = buf[..transmit.len].to_vec();
-            P::hear(&mut line.client, now, &buf[..transmit.len]);
-            P::wake_client(&mut line.client, now);
-        }
+        self.deliver();
         for (place, line) in self.lines.iter_mut().enumerate() {
             // What shows the server that its answer arrived.
             while let Some(len) = P::say(&mut line.client, now, &mut buf) {
                 line.up = buf[..len].to_vec();
                 self.protocol.serve(now, peer(place), &buf[..len]);
             }
+        }
+    }
+
+    /// What the server has to send reaches its clients.
+    fn deliver(&mut self) {
+        let (now, mut buf) = (self.now, [0; ROOM]);
+        self.protocol.wake(now);
+        while let Some(transmit) = self.protocol.send(now, &mut buf) {
+            let line = &mut self.lines[place(transmit.to)];
+            line.down = buf[..transmit.len].to_vec();
+            P::hear(&mut line.client, now, &buf[..transmit.len]);
+            P::wake_client(&mut line.client, now);
         }
     }
 
@@ -287,7 +293,13 @@ impl<P: Protocol> Site<P> {
         ensure!(tally.sent >= taken && tally.refused == 0, "{}: {tally:?}", P::NAME);
         for line in &self.lines {
             ensure!(P::is_in(&line.client), "{}: a client has left", P::NAME);
-            ensure!(P::dropped(&line.client) == 0, "{}: a client has dropped one", P::NAME);
+            let counters = P::counters(&line.client);
+            ensure!(
+                counters.dropped_in_all() == 0,
+                "{}: {counters:?} at {:?}, {tally:?}",
+                P::NAME,
+                self.now
+            );
         }
         Ok(())
     }

@@ -47,7 +47,11 @@ struct Row<P: Protocol> {
 
 impl<P: Protocol> Row<P> {
     fn open(work: Work, sessions: usize) -> anyhow::Result<Self> {
-        let site = Site::open(sessions)?;
+        let mut site = Site::open(sessions)?;
+        if work == Work::Exchange {
+            // The clients do not yet keep the pace of the ticks: the first action waits.
+            site.exchange()?;
+        }
         Ok(Self { work, sessions, site, rounds: Vec::new(), heard: 0, sent: 0, allocations: 0 })
     }
 

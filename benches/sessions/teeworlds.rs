@@ -7,7 +7,7 @@ use caves_link::time::Instant;
 use caves_session::teeworlds::{
     Client, ClientConfig, Server, ServerConfig, ServerEvent, ServerReceived, SessionId,
 };
-use caves_session::{DropReason, Peer, SplitMix, StrangerLimits, Transmit};
+use caves_session::{Counters, DropReason, Peer, SplitMix, StrangerLimits, Transmit};
 use caves_wire::teeworlds::{Chunk, ChunkBuilder, Envelope, Scratch, Sequence, Token};
 
 use crate::site::{Heard, Line, Protocol, place};
@@ -105,8 +105,8 @@ impl Protocol for Teeworlds {
         client.is_connected()
     }
 
-    fn dropped((client, _): &Self::Client) -> u64 {
-        client.counters().dropped_in_all()
+    fn counters((client, _): &Self::Client) -> &Counters {
+        client.counters()
     }
 
     fn usual(line: &Line<Self::Client>, number: u32, buf: &mut [u8]) -> anyhow::Result<usize> {
