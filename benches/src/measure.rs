@@ -233,7 +233,8 @@ fn ratio(row: &Row, base: &Row) -> f64 {
     median(row.rounds.iter().zip(&base.rounds).map(|(ours, base)| ours / base).collect())
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+/// The middle one; of an even number the larger of the two.
+pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
