@@ -82,8 +82,10 @@ impl Protocol for Caves {
     ) -> anyhow::Result<()> {
         let session = self.ids[place].and_then(|id| self.server.session(id)).context("nobody")?;
         let tick = self.tick(now);
-        let (mut block, mut buf) = ([0; 16], [0; ROOM]);
+        let (mut block, mut buf) = ([0; 32], [0; ROOM]);
         let mut tlv = TlvWriter::new(&mut block);
+        // Without a name the client would join anew again and again, to be sent all tags.
+        tlv.put(tag::ENTITY_NAME, b"player")?;
         if let Some((sequence, bits)) = session.executed() {
             tlv.put(tag::EXECUTED_SEQUENCE, &sequence.get().to_le_bytes())?;
             tlv.put(tag::EXECUTED_BITS, &bits.to_le_bytes())?;

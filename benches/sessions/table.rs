@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Instant;
 
+use anyhow::ensure;
 use caves_benches::goals::Goal;
 use caves_benches::measure::median;
 
@@ -42,6 +43,7 @@ struct Row<P: Protocol> {
     rounds: Vec<f64>,
     heard: u64,
     sent: u64,
+    taken: u64,
     allocations: u64,
 }
 
@@ -52,7 +54,8 @@ impl<P: Protocol> Row<P> {
             // The clients do not yet keep the pace of the ticks: the first action waits.
             site.exchange()?;
         }
-        Ok(Self { work, sessions, site, rounds: Vec::new(), heard: 0, sent: 0, allocations: 0 })
+        let (heard, sent, taken, allocations) = (0, 0, 0, 0);
+        Ok(Self { work, sessions, site, rounds: Vec::new(), heard, sent, taken, allocations })
     }
 
     /// One batch: prepared, timed, and checked.
@@ -82,6 +85,7 @@ impl<P: Protocol> Row<P> {
         self.rounds.push(nanoseconds / tally.heard as f64);
         self.heard += tally.heard;
         self.sent += tally.sent;
+        self.taken += tally.taken;
         self.allocations += made;
     }
 
@@ -98,7 +102,15 @@ impl<P: Protocol> Row<P> {
 
     fn forget(&mut self) {
         self.rounds.clear();
-        (self.heard, self.sent, self.allocations) = (0, 0, 0);
+        (self.heard, self.sent, self.taken, self.allocations) = (0, 0, 0, 0);
+    }
+
+    /// Clients say little beside what is usual: one that joins anew again and again says more.
+    fn check(&self) -> anyhow::Result<()> {
+        let others = self.heard.saturating_sub(self.sent + self.taken);
+        let few = self.work != Work::Exchange || others <= self.taken / 5;
+        ensure!(few, "{}: {others} others beside {}", P::NAME, self.taken);
+        Ok(())
     }
 }
 
@@ -134,6 +146,7 @@ impl Table {
                 row.run()?;
             }
         }
+        rows.iter().try_for_each(Row::check)?;
         let rows = rows.as_chunks().0.iter().flat_map(|[one, many]| {
             let ratios = many.rounds.iter().zip(&one.rounds).map(|(many, one)| many / one);
             [one.measured(None), many.measured(Some(median(ratios.collect())))]
