@@ -81,15 +81,6 @@ impl<T> Slots<T> {
         self.slots.len() - self.free.len()
     }
 
-    /// All entries by slot, to be changed.
-    #[cfg(feature = "teeworlds")]
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (SessionId, &mut T)> {
-        self.slots.iter_mut().enumerate().filter_map(|(place, slot)| {
-            let id = SessionId { slot: place as u32, generation: slot.generation };
-            Some((id, slot.entry.as_mut()?))
-        })
-    }
-
     /// All entries by slot.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (SessionId, &T)> {
         self.slots.iter().enumerate().filter_map(|(place, slot)| {

@@ -1,9 +1,9 @@
 //! The server's side of all connections.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
-use caves_link::time::{Deadline, Instant};
+use caves_link::time::Instant;
 use caves_wire::teeworlds::{
     Connless, Control, ControlMessage, Header, Scratch, Sequence, Token, Tokens as Expect,
 };
@@ -103,9 +103,19 @@ struct Seat {
     peer: Peer,
     /// A CONNECT came, and nothing else since: an ACCEPT begins anew.
     again: bool,
+    /// Its entry in the server's timers: not later than its deadline.
+    timer: Option<Instant>,
+    /// Whether it stands in the queue of those that may have something to send.
+    ready: bool,
 }
 
-/// The server's side of all connections: few enough that each call may look at all of them.
+impl Seat {
+    const fn new(session: Session, peer: Peer) -> Self {
+        Self { session, peer, again: false, timer: None, ready: false }
+    }
+}
+
+/// The server's side of all connections. A call looks at those it is about, however many there are.
 #[derive(Debug)]
 pub struct Server {
     config: ServerConfig,
@@ -116,8 +126,10 @@ pub struct Server {
     outbox: Outbox,
     events: VecDeque<ServerEvent>,
     counters: Counters,
-    /// The slot that may send next, so that none is starved by a socket that is full.
-    turn: usize,
+    timers: BTreeSet<(Instant, SessionId)>,
+    /// Each sends one datagram and goes to the end, so that none is starved by a socket that is full.
+    /// One that has ended is passed over.
+    ready: VecDeque<SessionId>,
 }
 
 type Outcome<'d> = Result<ServerReceived<'d>, DropReason>;
@@ -133,7 +145,8 @@ impl Server {
             outbox: Outbox::default(),
             events: VecDeque::new(),
             counters: Counters::default(),
-            turn: 0,
+            timers: BTreeSet::new(),
+            ready: VecDeque::new(),
             config,
         }
     }
@@ -204,6 +217,7 @@ impl Server {
         let seat = self.sessions.get_mut(id).ok_or(DropReason::Token)?;
         let heard = seat.session.handle(now, datagram, scratch)?;
         seat.again = false;
+        self.touch(id);
         Ok(match heard {
             Heard::Messages(messages) => ServerReceived::Messages { session: id, messages },
             Heard::Nothing => ServerReceived::Handled,
@@ -249,6 +263,7 @@ impl Server {
         }
         seat.again = false;
         seat.session = Session::new(now, Some(token), timeout);
+        self.touch(id);
         self.events.push_back(ServerEvent::Rejoined { session: id });
         Ok(ServerReceived::Handled)
     }
@@ -294,9 +309,10 @@ impl Server {
             return Ok(Err("Too many connections from your address"));
         }
         let session = Session::new(now, token, self.config.timeout);
-        let Some(id) = self.sessions.insert(Seat { session, peer, again: false }) else {
+        let Some(id) = self.sessions.insert(Seat::new(session, peer)) else {
             return Ok(Err("This server is full"));
         };
+        self.touch(id);
         self.by_peer.insert(peer, id);
         self.events.push_back(ServerEvent::Joined { session: id, peer });
         Ok(Ok(()))
@@ -326,8 +342,12 @@ impl Server {
     }
 
     fn remove(&mut self, id: SessionId, why: Ended) {
-        if let Some(Seat { peer, .. }) = self.sessions.remove(id) {
+        if let Some(Seat { peer, timer, ready, .. }) = self.sessions.remove(id) {
             self.by_peer.remove(&peer);
+            timer.map(|at| self.timers.remove(&(at, id)));
+            if ready {
+                self.ready.retain(|of| *of != id);
+            }
             self.events.push_back(ServerEvent::Left { session: id, peer, why });
         }
     }
@@ -345,13 +365,16 @@ impl Server {
         data: &[u8],
     ) -> Result<(), SendError> {
         let seat = self.sessions.get_mut(to).ok_or(SendError::NotConnected)?;
-        seat.session.send(now, vital, data)
+        seat.session.send(now, vital, data)?;
+        self.touch(to);
+        Ok(())
     }
 
     /// What waits for a session goes out now.
     pub fn flush(&mut self, to: SessionId) {
         if let Some(seat) = self.sessions.get_mut(to) {
             seat.session.flush();
+            self.touch(to);
         }
     }
 
@@ -367,12 +390,20 @@ impl Server {
 
     /// Does what is due: chunks are sent again, silent sessions end without a word, as in DDNet.
     pub fn handle_timeout(&mut self, now: Instant) {
-        let ended: Vec<_> = (self.sessions.iter_mut())
-            .filter_map(|(id, seat)| Some((id, seat.session.handle_timeout(now)?)))
-            .collect();
-        for (id, why) in ended {
-            self.remove(id, why);
+        for (at, id) in self.due(now) {
+            self.timers.remove(&(at, id));
+            let Some(seat) = self.sessions.get_mut(id) else { continue };
+            seat.timer = None;
+            match seat.session.handle_timeout(now) {
+                Some(why) => self.remove(id, why),
+                None => self.touch(id),
+            }
         }
+    }
+
+    /// Whose timers have come. What is due again at once is due in the next call.
+    fn due(&self, now: Instant) -> Vec<(Instant, SessionId)> {
+        self.timers.iter().take_while(|(at, _)| *at <= now).copied().collect()
     }
 
     /// The next thing that the layer above should know.
@@ -386,28 +417,46 @@ impl Server {
         if let Some(transmit) = self.outbox.emit(buf) {
             return Some(transmit);
         }
-        let turn = self.turn;
-        self.transmit_from(now, buf, |slot| slot >= turn)
-            .or_else(|| self.transmit_from(now, buf, |slot| slot < turn))
+        // What is due by now, whether or not the timeout was handled before.
+        self.due(now).into_iter().for_each(|(_, id)| self.touch(id));
+        while let Some(id) = self.ready.pop_front() {
+            let Some(seat) = self.sessions.get_mut(id) else { continue };
+            if let Some(len) = seat.session.poll_transmit(now, buf) {
+                self.ready.push_back(id);
+                return Some(Transmit { to: seat.peer, len });
+            }
+            seat.ready = false;
+            self.set_timer(id, now);
+        }
+        None
     }
 
-    fn transmit_from(
-        &mut self,
-        now: Instant,
-        buf: &mut [u8],
-        may: impl Fn(usize) -> bool,
-    ) -> Option<Transmit> {
-        let mut seats = self.sessions.iter_mut().filter(|(id, _)| may(id.slot()));
-        let (slot, to, len) = seats.find_map(|(id, seat)| {
-            Some((id.slot(), seat.peer, seat.session.poll_transmit(now, buf)?))
-        })?;
-        self.turn = slot + 1;
-        Some(Transmit { to, len })
+    /// Something has happened to a session: it may have something to send, and another deadline.
+    fn touch(&mut self, id: SessionId) {
+        if let Some(seat) = self.sessions.get_mut(id)
+            && !seat.ready
+        {
+            seat.ready = true;
+            self.ready.push_back(id);
+        }
+        self.set_timer(id, Instant::ZERO);
+    }
+
+    /// A timer that comes too early stays until it is due, `passed` by: most deadlines move on with each
+    /// datagram, and the set of timers need not.
+    fn set_timer(&mut self, id: SessionId, passed: Instant) {
+        let Some(seat) = self.sessions.get_mut(id) else { return };
+        let Some(due) = seat.session.deadline() else { return };
+        if seat.timer.is_none_or(|at| at > due || at <= passed) {
+            let old = seat.timer.replace(due);
+            old.map(|at| self.timers.remove(&(at, id)));
+            self.timers.insert((due, id));
+        }
     }
 
     /// When [`Server::handle_timeout`] is to be called at the latest.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        Deadline::earliest(self.sessions.iter().map(|(_, seat)| seat.session.deadline()))
+        self.timers.first().map(|(at, _)| *at)
     }
 
     /// Sessions there are.
