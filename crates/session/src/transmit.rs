@@ -106,6 +106,19 @@ impl Counters {
         self.dropped[reason as usize] += 1;
     }
 
+    /// Counts a datagram that was handed in, and why it was dropped, if it was.
+    pub(crate) fn note<T>(
+        &mut self,
+        outcome: Result<T, DropReason>,
+        dropped: impl FnOnce(DropReason) -> T,
+    ) -> T {
+        self.received += 1;
+        outcome.unwrap_or_else(|reason| {
+            self.drop(reason);
+            dropped(reason)
+        })
+    }
+
     /// Datagrams dropped for one reason.
     pub const fn dropped(&self, reason: DropReason) -> u64 {
         self.dropped[reason as usize]

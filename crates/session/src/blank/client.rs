@@ -203,11 +203,8 @@ impl Client {
         from: Peer,
         datagram: &'d [u8],
     ) -> ClientReceived<'d> {
-        self.counters.received += 1;
-        self.dispatch(now, from, datagram).unwrap_or_else(|reason| {
-            self.counters.drop(reason);
-            ClientReceived::Dropped(reason)
-        })
+        let outcome = self.dispatch(now, from, datagram);
+        self.counters.note(outcome, ClientReceived::Dropped)
     }
 
     fn dispatch<'d>(

@@ -284,11 +284,8 @@ impl Server {
         from: Peer,
         datagram: &'d [u8],
     ) -> ServerReceived<'d> {
-        self.counters.received += 1;
-        self.dispatch(now, from, datagram).unwrap_or_else(|reason| {
-            self.counters.drop(reason);
-            ServerReceived::Dropped(reason)
-        })
+        let outcome = self.dispatch(now, from, datagram);
+        self.counters.note(outcome, ServerReceived::Dropped)
     }
 
     fn dispatch<'d>(&mut self, now: Instant, from: Peer, datagram: &'d [u8]) -> Outcome<'d> {

@@ -157,11 +157,8 @@ impl Client {
 
     /// Takes what came from the server's address.
     pub fn handle_datagram<'d>(&mut self, now: Instant, datagram: &'d [u8]) -> ClientReceived<'d> {
-        self.counters.received += 1;
-        self.dispatch(now, datagram).unwrap_or_else(|reason| {
-            self.counters.drop(reason);
-            ClientReceived::Dropped(reason)
-        })
+        let outcome = self.dispatch(now, datagram);
+        self.counters.note(outcome, ClientReceived::Dropped)
     }
 
     fn dispatch<'d>(

@@ -102,11 +102,8 @@ impl Client {
         datagram: &'d [u8],
         scratch: &'d mut Scratch,
     ) -> ClientReceived<'d> {
-        self.counters.received += 1;
-        self.dispatch(now, datagram, scratch).unwrap_or_else(|reason| {
-            self.counters.drop(reason);
-            ClientReceived::Dropped(reason)
-        })
+        let outcome = self.dispatch(now, datagram, scratch);
+        self.counters.note(outcome, ClientReceived::Dropped)
     }
 
     fn dispatch<'d>(

@@ -166,11 +166,8 @@ impl Server {
         datagram: &'d [u8],
         scratch: &'d mut Scratch,
     ) -> ServerReceived<'d> {
-        self.counters.received += 1;
-        self.dispatch(now, from, datagram, scratch).unwrap_or_else(|reason| {
-            self.counters.drop(reason);
-            ServerReceived::Dropped(reason)
-        })
+        let outcome = self.dispatch(now, from, datagram, scratch);
+        self.counters.note(outcome, ServerReceived::Dropped)
     }
 
     fn dispatch<'d>(
