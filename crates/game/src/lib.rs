@@ -42,9 +42,11 @@ mod convert;
 pub mod mirror;
 pub mod motion;
 mod replicate;
+pub mod save;
 pub mod server;
 mod words;
 
 pub use client::Client;
 pub use mirror::Mirror;
+pub use save::{Save, StoreReply, StoreRequest};
 pub use server::{Executed, Server, ServerConfig, ServerEvent};

@@ -50,6 +50,7 @@ pub mod event;
 pub mod generation;
 mod hash;
 pub mod inventory;
+pub mod record;
 mod rng;
 mod step;
 mod store;
@@ -78,6 +79,7 @@ pub use generation::{
     GENERATOR_VERSION, SAFE_RADIUS, SPAWN, Spawn, SpawnBody, generate, is_safe, populate,
 };
 pub use inventory::{Inventory, MAX_KINDS};
+pub use record::{ChunkRecord, PlayerRecord, Resident, Thing, ThingBody, WorldRecord};
 pub use step::MONSTER_SIGHT;
 pub use view::{VIEW_AFTER, VIEW_BEFORE, in_viewport};
 pub use world::{IDLE_CHUNKS, MAX_EVENTS, World, WorldConfig};

@@ -20,9 +20,10 @@ use crate::content::{Class, Content, KindId, TileId};
 use crate::coord::{ChunkPos, Pos};
 use crate::entity::{Body, Entity, EntityId, Monster, Player, STATUS_FIGHTING, STATUS_SAFE};
 use crate::event::{Event, Notice};
-use crate::generation::{SPAWN, SpawnBody, is_safe, populate};
+use crate::generation::{GENERATOR_VERSION, SPAWN, SpawnBody, is_safe, populate};
 use crate::hash::Fnv;
 use crate::inventory::Inventory;
+use crate::record::{PlayerRecord, WorldRecord};
 use crate::rng::{Purpose, Roll};
 use crate::store::Entities;
 use crate::terrain::Terrain;
@@ -164,6 +165,29 @@ impl World {
             self.leave_around(entity.pos.chunk());
         }
         true
+    }
+
+    /// What is kept of the world as a whole.
+    pub fn record(&self) -> WorldRecord {
+        WorldRecord {
+            seed: self.seed,
+            generator: GENERATOR_VERSION,
+            tick: self.tick,
+            last_id: self.entities.last_id(),
+        }
+    }
+
+    /// What is kept of a player; `None` for what is none.
+    pub fn player_record(&self, id: EntityId) -> Option<PlayerRecord> {
+        let entity = self.entities.get(id)?;
+        let player = entity.player()?;
+        Some(PlayerRecord {
+            name: player.name.clone(),
+            pos: entity.pos,
+            hp: entity.hp,
+            elo: entity.elo,
+            inventory: player.inventory.clone(),
+        })
     }
 
     /// The chunk at `pos`, generated when it is not in memory. Beyond the ground it is bedrock (protocol, R8).

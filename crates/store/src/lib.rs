@@ -1,0 +1,1 @@
+//! What a world is kept as.
