@@ -195,7 +195,7 @@ impl Server {
     pub(super) fn arrive(&mut self, now: Instant, joined: Joined) {
         let place = self.place_of(&joined);
         let Some(keeping) = &mut self.keeping else { return self.enter(now, joined) };
-        if self.world.is_ready(place) {
+        if self.world.is_ready(place) && self.world.is_ready(SPAWN) {
             return self.enter(now, joined);
         }
         self.world.want_around(place);
@@ -232,7 +232,7 @@ impl Server {
         for Arriving { joined, since } in waiting {
             let place = self.place_of(&joined);
             let patient = now.saturating_since(since) < ARRIVAL_PATIENCE;
-            if self.world.is_ready(place) || !patient && self.is_ready() {
+            if self.is_ready() && (self.world.is_ready(place) || !patient) {
                 self.enter(now, joined);
             } else if let Some(keeping) = &mut self.keeping {
                 keeping.arriving.push(Arriving { joined, since });
