@@ -19,6 +19,7 @@ mod net;
 mod random;
 pub mod report;
 mod socket;
+pub mod stream;
 
 pub use clock::Clock;
 pub use config::{Config, ConfigError};
