@@ -1,14 +1,14 @@
 //! The server's program: arguments, configuration, sockets, and then the loop.
 
 mod args;
+mod inherit;
 mod log;
 
 use std::io::{self, Write};
-use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use args::Args;
-use caves_server::{BindError, Config, ConfigError, OsRandom, RunError, Server, report};
+use caves_server::{BindError, Config, ConfigError, Notifier, OsRandom, RunError, Server, report};
 use caves_session::Random;
 use clap::Parser;
 
@@ -42,20 +42,34 @@ fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn serve(config: &Config, source: &str) -> Result<(), Failure> {
-    let server = Server::bind(config)?.with_signals().map_err(Failure::Signals)?;
-    announce(server.local_addrs());
+    let passed = inherit::sockets()?;
+    let sockets_from = if passed.is_empty() { "configuration" } else { "service manager" };
+    let server = Server::bind_to(config, passed)?.with_signals().map_err(Failure::Signals)?;
+    announce(&server);
     log::start(config.log);
-    report::started(&server, config, source);
+    let server = server.with_notifier(notifier());
+    report::started(&server, config, source, sockets_from);
     report::stopped(&server.run()?);
     Ok(())
 }
 
+/// A service manager that cannot be reached will notice by itself: players are served all the same.
+fn notifier() -> Notifier {
+    Notifier::from_env().unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot speak to the service manager (NOTIFY_SOCKET)");
+        Notifier::none()
+    })
+}
+
 /// Tells whoever started this where the server is.
-fn announce(addrs: &[SocketAddr]) {
+fn announce(server: &Server) {
     let mut out = io::stdout().lock();
-    for addr in addrs {
+    for addr in server.local_addrs() {
         // A reader that has read enough and went is no reason to stop.
         let _ = writeln!(out, "listening udp {addr}");
+    }
+    if let Some(addr) = server.metrics_addr() {
+        let _ = writeln!(out, "listening metrics {addr}");
     }
     let _ = out.flush();
 }
@@ -82,6 +96,8 @@ enum Failure {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Bind(#[from] BindError),
+    #[error(transparent)]
+    Inherit(#[from] inherit::WrongSocket),
     #[error("cannot wait for signals: {0}")]
     Signals(io::Error),
     #[error(transparent)]

@@ -19,6 +19,7 @@
 
 mod endpoint;
 mod http;
+mod meter;
 mod system;
 mod text;
 mod ticks;
@@ -36,6 +37,7 @@ use crate::traffic::Traffic;
 
 pub(crate) use endpoint::Endpoint;
 pub(crate) use http::Health;
+pub(crate) use meter::Meter;
 pub(crate) use system::inode;
 pub use system::{Process, receive_drops};
 pub use text::CONTENT_TYPE;
@@ -94,7 +96,7 @@ impl Tally {
 }
 
 /// Which program this is.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct About {
     /// The program's version.
     pub version: &'static str,
@@ -245,8 +247,9 @@ mod tests {
         // A comment is no content.
         assert_eq!(version(&format!("{lock}\n# nothing\n")), version(lock));
         let last = lock.lines().rev().find(|line| !line.is_empty()).unwrap();
-        let (name, number) = last.rsplit_once(' ').unwrap();
+        let words: Vec<&str> = last.split(' ').collect();
+        let [what, number, name] = words[..] else { panic!("{last}") };
         let next = number.parse::<u16>().unwrap() + 1;
-        assert_ne!(version(&lock.replace(last, &format!("{name} {next}"))), version(lock));
+        assert_ne!(version(&lock.replace(last, &format!("{what} {next} {name}"))), version(lock));
     }
 }

@@ -109,7 +109,8 @@ impl Notifier {
         if let Some(every) = self.watchdog
             && self.ping_at.is_due(now)
         {
-            let wait = if self.send(&format!("{}\n", NotifyState::Watchdog)) { every } else { AGAIN };
+            let wait =
+                if self.send(&format!("{}\n", NotifyState::Watchdog)) { every } else { AGAIN };
             self.ping_at.set(now + wait.min(every));
         }
         if self.status_at.get().is_none_or(|due| due <= now) {
@@ -199,7 +200,8 @@ mod tests {
 
     fn heard(manager: &UnixDatagram) -> Vec<String> {
         let mut buf = [0; 256];
-        let words = std::iter::from_fn(|| manager.recv(&mut buf).ok().map(|len| buf[..len].to_vec()));
+        let words =
+            std::iter::from_fn(|| manager.recv(&mut buf).ok().map(|len| buf[..len].to_vec()));
         words.map(|word| String::from_utf8(word).unwrap()).collect()
     }
 
@@ -256,13 +258,18 @@ mod tests {
     #[test]
     fn a_manager_that_does_not_read_holds_nothing_up_and_hears_of_readiness_later() {
         let (manager, mut notifier) = pair("deaf", Some(Duration::from_millis(2)));
-        // More than any queue of the kernel holds.
-        for ms in 0..5_000 {
+        notifier.ready(at(0));
+        // A sign of life each millisecond, more than any queue of the kernel holds.
+        for ms in 0..100_000 {
             notifier.turn(at(ms), 0, 64);
         }
-        notifier.ready(at(5_000));
+        assert_eq!(heard(&manager)[0], "READY=1\n");
+        for ms in 100_000..200_000 {
+            notifier.turn(at(ms), 0, 64);
+        }
+        notifier.ready(at(200_000));
         assert!(!heard(&manager).iter().any(|word| word == "READY=1\n"));
-        notifier.turn(at(5_001), 0, 64);
+        notifier.turn(at(200_001), 0, 64);
         assert_eq!(heard(&manager)[0], "READY=1\n");
         // It has gone: nothing is kept for it.
         drop(manager);

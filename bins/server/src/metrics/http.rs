@@ -58,8 +58,10 @@ pub(crate) fn parse(head: &[u8]) -> Result<Request, Refused> {
     else {
         return Err(Refused::Bad);
     };
-    let is_token = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-    if !is_token(method) || !target.starts_with('/') || !matches!(version, "HTTP/1.0" | "HTTP/1.1") {
+    let is_token =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    if !is_token(method) || !target.starts_with('/') || !matches!(version, "HTTP/1.0" | "HTTP/1.1")
+    {
         return Err(Refused::Bad);
     }
     let header = |line: &str| line.split_once(':').is_some_and(|(name, _)| is_token(name));
@@ -198,6 +200,9 @@ mod tests {
         assert!(refused.ends_with("\r\n\r\n405 Method Not Allowed\n"));
         let body = "caves_players 3\n";
         assert!(text(metrics(body, true)).contains("\r\nContent-Length: 16\r\n"));
-        assert!(text(metrics(body, true)).contains("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+        assert!(
+            text(metrics(body, true))
+                .contains("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n")
+        );
     }
 }

@@ -90,7 +90,8 @@ mod tests {
 
     #[test]
     fn memory_is_read_from_status() {
-        let status = "Name:\tcaves-server\nVmPeak:\t   90000 kB\nVmRSS:\t    4908 kB\nThreads:\t1\n";
+        let status =
+            "Name:\tcaves-server\nVmPeak:\t   90000 kB\nVmRSS:\t    4908 kB\nThreads:\t1\n";
         assert_eq!(resident_bytes(status), Some(5_025_792));
         assert_eq!(resident_bytes("Name:\tkthreadd\n"), None);
     }

@@ -142,7 +142,8 @@ impl Figures {
             for packet_type in packet_types().map(Some).chain([None]) {
                 let count = self.traffic.of(direction, packet_type);
                 if count != Count::default() || belongs(direction, packet_type) {
-                    let name = packet_type.and_then(PacketType::name).map_or("unknown".into(), snake);
+                    let name =
+                        packet_type.and_then(PacketType::name).map_or("unknown".into(), snake);
                     counts.push(([("direction", label.to_owned()), ("type", name)], count));
                 }
             }
@@ -424,7 +425,7 @@ mod tests {
             },
             process: Process {
                 resident_bytes: Some(5_025_792),
-                cpu: Some(Duration::from_millis(1_680)),
+                cpu: Some(Duration::from_millis(2_250)),
                 open_fds: Some(9),
             },
             gauges: Gauges { max_players: 64, ..Gauges::default() },
@@ -435,7 +436,7 @@ mod tests {
             "caves_build_info{version=\"1.2.3\",protocol=\"1\",generator=\"4\",content=\"000000ab\"} 1",
             "process_start_time_seconds 1764486000.25",
             "process_resident_memory_bytes 5025792",
-            "process_cpu_seconds_total 1.68",
+            "process_cpu_seconds_total 2.25",
             "# TYPE process_cpu_seconds_total counter",
             "process_open_fds 9",
             "caves_max_players 64",
@@ -456,6 +457,9 @@ mod tests {
 
     #[test]
     fn labels_are_written_with_underscores() {
-        assert_eq!(["EventAck", "Pong", "OldAction"].map(snake), ["event_ack", "pong", "old_action"]);
+        assert_eq!(
+            ["EventAck", "Pong", "OldAction"].map(snake),
+            ["event_ack", "pong", "old_action"]
+        );
     }
 }
