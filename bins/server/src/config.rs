@@ -22,7 +22,8 @@ mod file;
 mod tests;
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use caves_session::IpNet;
 use caves_session::{StrangerLimits, caves};
@@ -39,8 +40,39 @@ pub struct Config {
     pub listen: Vec<SocketAddr>,
     /// The world to generate; without it a seed is drawn.
     pub seed: Option<u64>,
+    /// Where the world is kept.
+    pub store: StoreConfig,
+    /// What was done is written this often, at the latest.
+    pub save_interval: Duration,
+    /// Where an operator's commands are taken; nowhere without it.
+    pub control: Option<ControlConfig>,
+    /// Where figures are told over HTTP; nowhere without it.
+    pub metrics: Option<SocketAddr>,
     /// What is told about it all.
     pub log: LogConfig,
+}
+
+/// Where the world is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreConfig {
+    /// Nowhere: it is gone when the server stops.
+    Memory,
+    /// In this file; a relative path begins at the working directory.
+    File(PathBuf),
+}
+
+/// The socket for an operator's commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ControlConfig {
+    /// The Unix socket's path; a relative one begins at the working directory.
+    pub socket: PathBuf,
+    /// The permissions of the socket's file, 0 to 0o777: who may write to it may command.
+    pub mode: u32,
+}
+
+impl ControlConfig {
+    /// Its owner alone may command.
+    pub const DEFAULT_MODE: u32 = 0o600;
 }
 
 /// What goes to standard error.
@@ -88,6 +120,13 @@ impl Default for Config {
             session: caves::ServerConfig { strangers, ..caves::ServerConfig::default() },
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 21068))],
             seed: None,
+            store: StoreConfig::File(PathBuf::from("caves.redb")),
+            save_interval: Duration::from_secs(1),
+            control: Some(ControlConfig {
+                socket: PathBuf::from("caves.sock"),
+                mode: ControlConfig::DEFAULT_MODE,
+            }),
+            metrics: None,
             log: LogConfig::default(),
         }
     }
@@ -98,11 +137,14 @@ impl Config {
     pub const TEMPLATE: &str = include_str!("config/default.toml");
 
     /// A server for one player inside the player's own program: a free port of the loopback, and
-    /// a world of its own each time.
+    /// a world of its own each time, which is not kept. It touches no file and takes no commands.
     pub fn solo() -> Self {
         let mut config = Self::default();
         config.session.name = "solo".to_owned();
         config.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+        config.store = StoreConfig::Memory;
+        config.control = None;
+        config.metrics = None;
         config
     }
 
@@ -114,7 +156,9 @@ impl Config {
     pub fn parse(file_name: &str, text: &str) -> Result<Self, ConfigError> {
         let source = error::Source { file: file_name, text };
         let file = toml::from_str(text).map_err(|error| source.parse_error(error))?;
-        check::apply(source, file)
+        let mut draft = check::Draft::new();
+        draft.apply(source, file)?;
+        Ok(draft.finish())
     }
 
     /// Reads a file.
