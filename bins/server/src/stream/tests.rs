@@ -167,7 +167,7 @@ fn a_peer_with_an_unanswered_input_is_not_heard_and_others_are() {
     desk.until("the other peer's", |desk| desk.inputs.len() == 2);
     assert_eq!(desk.lines(), ["one\n", "three\n"]);
     // An owner that takes its time costs nobody a connection.
-    desk.now = desk.now + Duration::from_secs(3600);
+    desk.now += Duration::from_secs(3600);
     desk.turn();
     let one = desk.inputs[0].0;
     assert!(desk.streams.answer(desk.now, one, b"1\n"));
@@ -245,7 +245,7 @@ fn a_peer_that_never_reads_is_cut_off_when_its_time_is_over() {
     let mut peer = call_unix(&path);
     peer.write_all(b"all of it\n").unwrap();
     desk.until("a line", |desk| desk.inputs.len() == 1);
-    desk.now = desk.now + Duration::from_secs(60);
+    desk.now += Duration::from_secs(60);
     // More than the kernel holds for a Unix socket.
     assert!(desk.streams.answer(desk.now, desk.inputs[0].0, &vec![b'x'; LIMITS.output]));
     let due = desk.now + LIMITS.patience;
@@ -253,7 +253,7 @@ fn a_peer_that_never_reads_is_cut_off_when_its_time_is_over() {
     // What it reads now and then does not move the deadline.
     let mut few = [0; 1000];
     for _ in 0..9 {
-        desk.now = desk.now + Duration::from_secs(1);
+        desk.now += Duration::from_secs(1);
         peer.read_exact(&mut few).unwrap();
         desk.turn();
     }
@@ -347,7 +347,7 @@ fn silent_peers_that_hold_every_place_are_cut_off_and_the_next_one_is_served() {
         desk.turn();
     }
     assert_eq!(desk.lines(), [""; 0]);
-    desk.now = desk.now + LIMITS.patience;
+    desk.now += LIMITS.patience;
     desk.until("served", |desk| desk.inputs.len() == 1);
     assert_eq!(desk.lines(), ["me too\n"]);
     assert_eq!(desk.streams.cut_off(), LIMITS.connections as u64);
@@ -420,7 +420,7 @@ fn one_that_was_hung_up_on_and_stays_is_closed_after_two_seconds() {
     desk.until("the end", |_| listen(&mut peer, &mut heard));
     assert_eq!(heard, b"bye\n");
     assert_eq!((desk.streams.len(), desk.inputs.len()), (1, 1), "nothing after the last");
-    desk.now = desk.now + Duration::from_secs(2);
+    desk.now += Duration::from_secs(2);
     desk.until("closed", |desk| desk.streams.is_empty());
     assert_eq!(desk.streams.cut_off(), 0, "that peer was not too slow for anything");
 }
