@@ -46,10 +46,16 @@ impl TempDir {
         path
     }
 
-    /// The program, to be run in this directory.
+    /// The program, to be run in this directory: what it keeps and where it takes commands is
+    /// there, too. What the tester's own environment says about a server is not heard.
     pub(crate) fn program(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_caves-server"));
         command.current_dir(&self.0).env_remove("NO_COLOR").stdin(Stdio::null());
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().to_uppercase().starts_with("CAVES__") {
+                command.env_remove(name);
+            }
+        }
         command
     }
 
