@@ -22,8 +22,8 @@ Configuration:
 
 /// The game server of Forgotten Caves. Without a command it serves.
 ///
-/// The first lines on standard output are "listening udp ADDRESS:PORT", one per socket; the log
-/// goes to standard error. Exit status: 0 stopped by a signal or done, 1 failed, 2 wrong use or
+/// The first lines on standard output are "listening udp ADDRESS:PORT", one per socket, then
+/// "listening metrics ADDRESS:PORT" where there are metrics; the log goes to standard error. Exit status: 0 stopped by a signal or done, 1 failed, 2 wrong use or
 /// configuration.
 #[derive(Debug, clap::Parser)]
 #[command(version, after_help = LAYERS, disable_help_subcommand = true)]

@@ -1,15 +1,15 @@
 //! The server's program: arguments, configuration, sockets, and then the loop.
 
 mod args;
+mod inherit;
 mod log;
 
 use std::io::{self, Write};
-use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use args::{Args, Command};
 use caves_server::config::{Loaded, StoreConfig};
-use caves_server::{BindError, Config, ConfigError, OsRandom, RunError, Server, report};
+use caves_server::{BindError, Config, ConfigError, Notifier, OsRandom, RunError, Server, report};
 use caves_session::Random;
 
 /// Registered tokens are at least this large, so that nobody guesses one.
@@ -54,12 +54,23 @@ fn serve(loaded: &Loaded, repair: bool) -> Result<(), Failure> {
         // The seam for a store that is opened with repair.
         return Err(no_store("repair", config));
     }
-    let server = Server::bind(config)?.with_signals().map_err(Failure::Signals)?;
-    announce(server.local_addrs());
+    let passed = inherit::sockets()?;
+    let sockets = if passed.is_empty() { "configuration" } else { "service manager" };
+    let server = Server::bind_to(config, passed)?.with_signals().map_err(Failure::Signals)?;
+    announce(&server);
     log::start(config.log);
-    report::started(&server, config, description);
+    let server = server.with_notifier(notifier());
+    report::started(&server, config, description, sockets);
     report::stopped(&server.run()?);
     Ok(())
+}
+
+/// A service manager that cannot be reached will notice by itself: players are served all the same.
+fn notifier() -> Notifier {
+    Notifier::from_env().unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot speak to the service manager (NOTIFY_SOCKET)");
+        Notifier::none()
+    })
 }
 
 /// The seam for `store::export` and `store::import`.
@@ -79,11 +90,14 @@ fn no_store(verb: &'static str, config: &Config) -> Failure {
 }
 
 /// Tells whoever started this where the server is.
-fn announce(addrs: &[SocketAddr]) {
+fn announce(server: &Server) {
     let mut out = io::stdout().lock();
-    for addr in addrs {
+    for addr in server.local_addrs() {
         // A reader that has read enough and went is no reason to stop.
         let _ = writeln!(out, "listening udp {addr}");
+    }
+    if let Some(addr) = server.metrics_addr() {
+        let _ = writeln!(out, "listening metrics {addr}");
     }
     let _ = out.flush();
 }
@@ -110,6 +124,8 @@ enum Failure {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Bind(#[from] BindError),
+    #[error(transparent)]
+    Inherit(#[from] inherit::WrongSocket),
     #[error("cannot wait for signals: {0}")]
     Signals(io::Error),
     #[error(transparent)]

@@ -77,6 +77,7 @@ pub(crate) struct ServerProcess {
     pub(crate) addrs: Vec<SocketAddr>,
     child: Child,
     stderr: Arc<Mutex<String>>,
+    lines: Receiver<String>,
     _dir: TempDir,
 }
 
@@ -97,15 +98,25 @@ impl ServerProcess {
             .expect("the program starts");
         let stderr = collect(child.stderr.take().expect("a pipe"));
         let lines = lines(child.stdout.take().expect("a pipe"));
-        let mut server = Self { addrs: Vec::new(), child, stderr, _dir: dir };
+        let mut server = Self { addrs: Vec::new(), child, stderr, lines, _dir: dir };
         for _ in 0..sockets {
-            let line = lines.recv_timeout(PATIENCE).unwrap_or_else(|_| {
-                panic!("no line on standard output; standard error: {}", server.stderr_so_far())
-            });
+            let line = server.next_line();
             let addr = line.strip_prefix("listening udp ").and_then(|addr| addr.parse().ok());
             server.addrs.push(addr.unwrap_or_else(|| panic!("unexpected line {line:?}")));
         }
         server
+    }
+
+    /// What it says next on standard output.
+    pub(crate) fn next_line(&self) -> String {
+        self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+            panic!("no line on standard output; standard error: {}", self.stderr_so_far())
+        })
+    }
+
+    /// What it said on standard output until it ended, as far as nobody has read it.
+    pub(crate) fn rest_of_stdout(&self) -> Vec<String> {
+        std::iter::from_fn(|| self.lines.recv_timeout(PATIENCE).ok()).collect()
     }
 
     /// The server's process id.
