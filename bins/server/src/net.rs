@@ -177,7 +177,7 @@ impl Server {
         let waker = Waker::new(poll.registry(), STOP).map_err(BindError::Poll)?;
         let mut random = OsRandom::new().map_err(BindError::Random)?;
         let seed = config.seed.unwrap_or_else(|| random.next_u64());
-        let game = caves_game::ServerConfig { session: config.session.clone(), seed };
+        let game = caves_game::ServerConfig { session: config.session.clone(), seed, keep: None };
         let clock = Clock::start();
         Ok(Self {
             game: caves_game::Server::new(game, Box::new(random), clock.now(), unix_millis()),

@@ -198,6 +198,11 @@ impl<'s> SessionView<'s> {
         self.0.entity
     }
 
+    /// Whether it came with a registered token: then its name is its own for good.
+    pub const fn is_registered(self) -> bool {
+        self.0.account.is_some()
+    }
+
     /// Which kind of client it is.
     pub const fn client_type(self) -> ClientType {
         self.0.client_type
