@@ -244,11 +244,6 @@ impl<'s> SessionView<'s> {
         self.0.is_source_only()
     }
 
-    /// Whether it was opened with a registered token.
-    pub const fn is_registered(self) -> bool {
-        self.0.account.is_some()
-    }
-
     /// Whether events can be sent to it at all.
     pub const fn hears_events(self) -> bool {
         self.0.features.contains(Features::EVENTS)
