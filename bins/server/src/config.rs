@@ -1,4 +1,5 @@
-//! What the operator may set: `config.toml`.
+//! What the operator may set: `config.toml`, and the environment and the command line over it
+//! ([`ConfigSource`]).
 //!
 //! ```
 //! use caves_server::Config;
@@ -15,9 +16,14 @@
 //! );
 //! ```
 
+mod changes;
 mod check;
 mod error;
 mod file;
+mod keys;
+mod layers;
+mod origins;
+mod print;
 #[cfg(test)]
 mod tests;
 
@@ -29,7 +35,10 @@ use caves_session::IpNet;
 use caves_session::{StrangerLimits, caves};
 use serde::Deserialize;
 
+pub use changes::Changes;
 pub use error::ConfigError;
+pub use layers::{ConfigSource, Loaded};
+pub use origins::{Origin, Origins};
 
 /// How a server runs. Every field has a default.
 #[derive(Debug, Clone)]
@@ -154,23 +163,17 @@ impl Config {
     /// The text is no TOML, or has an unknown key or a value that cannot be. The first such place
     /// is shown.
     pub fn parse(file_name: &str, text: &str) -> Result<Self, ConfigError> {
-        let source = error::Source { file: file_name, text };
-        let file = toml::from_str(text).map_err(|error| source.parse_error(error))?;
         let mut draft = check::Draft::new();
-        draft.apply(source, file)?;
+        error::Source::file(file_name, text).put(&mut draft, &mut Origins::default())?;
         Ok(draft.finish())
     }
 
-    /// Reads a file.
+    /// Reads a file, and nothing else.
     ///
     /// # Errors
     /// It cannot be read, or as [`Config::parse`].
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let file = path.display().to_string();
-        match std::fs::read_to_string(path) {
-            Ok(text) => Self::parse(&file, &text),
-            Err(error) => Err(ConfigError::Unreadable { file, reason: error.to_string() }),
-        }
+        ConfigSource::new(Some(path.to_owned())).load().map(|loaded| loaded.config)
     }
 }
 

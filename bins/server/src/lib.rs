@@ -15,13 +15,17 @@
 
 mod clock;
 pub mod config;
+pub mod metrics;
 mod net;
 mod random;
 pub mod report;
 mod socket;
 pub mod stream;
+mod systemd;
+pub mod traffic;
 
 pub use clock::Clock;
 pub use config::{Config, ConfigError};
 pub use net::{BindError, RunError, Server, StopHandle, StopReason, Summary};
 pub use random::OsRandom;
+pub use systemd::Notifier;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use caves_link::time::Instant;
+use caves_link::time::{Deadline, Instant};
 use caves_session::{Peer, Random};
 use mio::net::UdpSocket;
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -14,9 +14,11 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
 use crate::clock::{Clock, unix_millis};
+use crate::metrics::{self, About, Endpoint, Health, Meter};
 use crate::report::{self, Trouble};
 use crate::socket::{self, Received};
-use crate::{Config, OsRandom};
+use crate::traffic::Direction;
+use crate::{Config, Notifier, OsRandom};
 
 /// Longer than the longest valid datagram of 1200 bytes, so that one too long is seen as such.
 const LONGEST_DATAGRAM: usize = 2048;
@@ -37,6 +39,8 @@ const LONGEST_GOODBYE: Duration = Duration::from_secs(1);
 
 const STOP: Token = Token(1 << 20);
 const SIGNALS: Token = Token((1 << 20) + 1);
+/// The first of several.
+const METRICS: Token = Token(1 << 21);
 
 /// A server with its sockets open.
 ///
@@ -65,6 +69,9 @@ pub struct Server {
     unsent: Trouble,
     unread: Trouble,
     datagram: Box<[u8]>,
+    meter: Meter,
+    endpoint: Option<Endpoint>,
+    notifier: Notifier,
 }
 
 /// Stops a server that runs in another thread.
@@ -89,6 +96,17 @@ pub enum BindError {
     /// An address that cannot be had.
     #[error("cannot listen on udp {addr}: {reason}")]
     Listen {
+        /// Which.
+        addr: SocketAddr,
+        /// What the system says.
+        reason: io::Error,
+    },
+    /// A socket that was passed in cannot be used.
+    #[error("cannot listen on a socket that was passed in: {0}")]
+    Passed(io::Error),
+    /// The metrics' address cannot be had.
+    #[error("cannot listen for metrics on tcp {addr}: {reason}")]
+    Metrics {
         /// Which.
         addr: SocketAddr,
         /// What the system says.
@@ -166,21 +184,39 @@ impl Server {
     /// # Errors
     /// An address cannot be had, or the operating system lacks something.
     pub fn bind(config: &Config) -> Result<Self, BindError> {
+        Self::bind_to(config, Vec::new())
+    }
+
+    /// As [`Server::bind`], with UDP sockets that somebody else has opened: they stand in place of
+    /// those of the configuration, unless there are none.
+    ///
+    /// # Errors
+    /// As [`Server::bind`].
+    pub fn bind_to(config: &Config, passed: Vec<std::net::UdpSocket>) -> Result<Self, BindError> {
         let poll = Poll::new().map_err(BindError::Poll)?;
-        let (mut sockets, mut addrs) = (Vec::new(), Vec::new());
-        for (place, &addr) in config.listen.iter().enumerate() {
-            let (udp, local) = listen(&poll, Token(place), addr)
-                .map_err(|reason| BindError::Listen { addr, reason })?;
+        let opened = if passed.is_empty() { open_all(config)? } else { adopt_all(passed)? };
+        let (mut sockets, mut addrs, mut meter) = (Vec::new(), Vec::new(), Meter::default());
+        for (place, mut udp) in opened.into_iter().enumerate() {
+            let local = watch(&poll, Token(place), &mut udp).map_err(BindError::Poll)?;
+            meter.inodes.extend(metrics::inode(&udp));
             sockets.push(Socket { udp, ready: true });
             addrs.push(local);
         }
+        let endpoint = config.metrics.map(|addr| {
+            Endpoint::bind(addr, poll.registry(), METRICS)
+                .map_err(|reason| BindError::Metrics { addr, reason })
+        });
+        let endpoint = endpoint.transpose()?;
         let waker = Waker::new(poll.registry(), STOP).map_err(BindError::Poll)?;
         let mut random = OsRandom::new().map_err(BindError::Random)?;
         let seed = config.seed.unwrap_or_else(|| random.next_u64());
         let game = caves_game::ServerConfig { session: config.session.clone(), seed, keep: None };
-        let clock = Clock::start();
+        let (clock, unix_ms) = (Clock::start(), unix_millis());
+        let game = caves_game::Server::new(game, Box::new(random), clock.now(), unix_ms);
+        meter.about = About::this(game.world().content(), unix_ms);
+        meter.max_players = config.session.max_players;
         Ok(Self {
-            game: caves_game::Server::new(game, Box::new(random), clock.now(), unix_millis()),
+            game,
             sockets,
             addrs,
             poll,
@@ -192,7 +228,17 @@ impl Server {
             unsent: Trouble::new("cannot send a datagram"),
             unread: Trouble::new("cannot read a socket"),
             datagram: vec![0; LONGEST_DATAGRAM].into(),
+            meter,
+            endpoint,
+            notifier: Notifier::none(),
         })
+    }
+
+    /// Tells a service manager how the server is.
+    #[must_use]
+    pub fn with_notifier(mut self, notifier: Notifier) -> Self {
+        self.notifier = notifier;
+        self
     }
 
     /// Lets SIGINT and SIGTERM stop the server: once politely, twice at once. For a program that
@@ -210,6 +256,11 @@ impl Server {
     /// Where it listens, in the order of the configuration.
     pub fn local_addrs(&self) -> &[SocketAddr] {
         &self.addrs
+    }
+
+    /// Where the metrics can be had.
+    pub fn metrics_addr(&self) -> Option<SocketAddr> {
+        self.endpoint.as_ref().map(Endpoint::addr)
     }
 
     /// What the world is generated from.
@@ -230,6 +281,7 @@ impl Server {
     pub fn run(mut self) -> Result<Summary, RunError> {
         let start = self.clock.now();
         let mut events = Events::with_capacity(128);
+        self.notifier.ready(start);
         let reason = loop {
             // The timers are judged by the moment before reading: whatever holds this process up
             // after it, what came meanwhile is read before anybody is said to have been silent.
@@ -238,6 +290,7 @@ impl Server {
             self.tick(turn);
             let unsent = self.send();
             self.report();
+            self.tell_operator();
             if let Some(reason) = self.stopped() {
                 break reason;
             }
@@ -301,6 +354,7 @@ impl Server {
             match socket::receive(&socket.udp, &mut self.datagram) {
                 Received::Datagram(len, addr) => {
                     let from = Peer { socket: place as u16, addr };
+                    self.meter.traffic.note(Direction::In, &self.datagram[..len]);
                     self.game.handle_datagram(self.clock.now(), from, &self.datagram[..len]);
                 }
                 Received::Nothing => socket.ready = false,
@@ -317,7 +371,9 @@ impl Server {
 
     fn tick(&mut self, turn: Instant) {
         if self.game.poll_timeout().is_some_and(|due| due <= turn) {
+            let (began, before) = (self.clock.now(), self.game.tick());
             self.game.handle_timeout(turn);
+            self.meter.note_tick(began, before, self.game.tick());
         }
     }
 
@@ -326,11 +382,16 @@ impl Server {
         for _ in 0..SEND_BUDGET {
             let now = self.clock.now();
             let Some(transmit) = self.game.poll_transmit(now, &mut self.datagram) else {
+                self.meter.note_sent(now);
                 return false;
             };
             let Some(socket) = self.sockets.get(usize::from(transmit.to.socket)) else { continue };
-            match socket::send(&socket.udp, &self.datagram[..transmit.len], transmit.to.addr) {
-                Ok(()) => self.sent += 1,
+            let datagram = &self.datagram[..transmit.len];
+            match socket::send(&socket.udp, datagram, transmit.to.addr) {
+                Ok(()) => {
+                    self.sent += 1;
+                    self.meter.traffic.note(Direction::Out, datagram);
+                }
                 // Lost, as if the network had lost it: the protocol repeats what matters.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.unsent.count_only(),
                 Err(error) => self.unsent.note(now, &error),
@@ -341,7 +402,24 @@ impl Server {
 
     fn report(&mut self) {
         while let Some(event) = self.game.poll_event() {
+            self.meter.tally.note(&event);
             report::event(&event);
+        }
+    }
+
+    /// Answers those who ask for metrics, and the service manager.
+    fn tell_operator(&mut self) {
+        let now = self.clock.now();
+        self.notifier.turn(now, self.game.players(), self.meter.max_players);
+        let health = match self.stopping {
+            Some(_) => Health::Stopping,
+            None if self.meter.tally.ticks == 0 => Health::Starting,
+            None => Health::Ready,
+        };
+        let (game, meter) = (&self.game, &self.meter);
+        let (unsent, unread) = (self.unsent.count(), self.unread.count());
+        if let Some(endpoint) = &mut self.endpoint {
+            endpoint.turn(now, health, || meter.figures(game, unsent, unread).text());
         }
     }
 
@@ -364,6 +442,7 @@ impl Server {
     fn begin_to_stop(&mut self, now: Instant, reason: StopReason) {
         self.game.shut_down(now);
         self.stopping = Some(Stopping { reason, since: now });
+        self.notifier.stopping();
         self.send();
         self.report();
     }
@@ -376,9 +455,13 @@ impl Server {
             Err(error) if error.kind() == ErrorKind::Interrupted => events.clear(),
             done => done?,
         }
+        let now = self.clock.now();
         for event in &*events {
             if let Some(socket) = self.sockets.get_mut(event.token().0) {
                 socket.ready = true;
+            }
+            if let Some(endpoint) = &mut self.endpoint {
+                endpoint.handle_event(now, event.token());
             }
         }
         Ok(())
@@ -386,8 +469,8 @@ impl Server {
 
     fn until_next_deadline(&self) -> Duration {
         let now = self.clock.now();
-        self.game
-            .poll_timeout()
+        let endpoint = self.endpoint.as_ref().and_then(Endpoint::poll_timeout);
+        Deadline::earliest([self.game.poll_timeout(), endpoint, self.notifier.poll_timeout()])
             .map_or(LONGEST_SLEEP, |due| due.saturating_since(now).min(LONGEST_SLEEP))
     }
 }
@@ -401,10 +484,60 @@ impl std::fmt::Debug for Server {
     }
 }
 
-/// Opens a socket and lets `poll` watch it; gives its address, too, since port 0 takes any.
-fn listen(poll: &Poll, token: Token, addr: SocketAddr) -> io::Result<(UdpSocket, SocketAddr)> {
-    let mut udp = socket::open(addr)?;
-    poll.registry().register(&mut udp, token, Interest::READABLE)?;
-    let local = udp.local_addr()?;
-    Ok((udp, local))
+/// Opens the sockets of the configuration.
+fn open_all(config: &Config) -> Result<Vec<UdpSocket>, BindError> {
+    let open = |addr| socket::open(addr).map_err(|reason| BindError::Listen { addr, reason });
+    config.listen.iter().copied().map(open).collect()
+}
+
+fn adopt_all(passed: Vec<std::net::UdpSocket>) -> Result<Vec<UdpSocket>, BindError> {
+    passed.into_iter().map(|socket| socket::adopt(socket).map_err(BindError::Passed)).collect()
+}
+
+/// Lets `poll` watch a socket; gives its address, too, since port 0 takes any.
+fn watch(poll: &Poll, token: Token, udp: &mut UdpSocket) -> io::Result<SocketAddr> {
+    poll.registry().register(udp, token, Interest::READABLE)?;
+    udp.local_addr()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    use super::*;
+
+    /// Turns the loop, without ticks, until somebody who asks has his answer.
+    fn ask(server: &mut Server, path: &str) -> String {
+        let mut stream = TcpStream::connect(server.metrics_addr().unwrap()).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\n\r\n").unwrap();
+        let reader = std::thread::spawn(move || {
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer
+        });
+        let mut events = Events::with_capacity(16);
+        while !reader.is_finished() {
+            server.sleep(&mut events, true).unwrap();
+            server.tell_operator();
+        }
+        reader.join().unwrap()
+    }
+
+    #[test]
+    fn a_server_is_ready_from_its_first_tick_until_it_stops() {
+        let config = Config { metrics: Some(([127, 0, 0, 1], 0).into()), ..Config::solo() };
+        let mut server = Server::bind(&config).unwrap();
+        let starting = ask(&mut server, "/readyz");
+        assert!(starting.starts_with("HTTP/1.1 503 ") && starting.ends_with("\r\n\r\nstarting\n"));
+        while server.game.executed().is_empty() && server.meter.tally.ticks == 0 {
+            server.tick(server.clock.now());
+        }
+        let ready = ask(&mut server, "/readyz");
+        assert!(ready.starts_with("HTTP/1.1 200 ") && ready.ends_with("\r\n\r\nready\n"));
+        server.begin_to_stop(server.clock.now(), StopReason::Asked);
+        let stopping = ask(&mut server, "/readyz");
+        assert!(stopping.starts_with("HTTP/1.1 503 ") && stopping.ends_with("\r\n\r\nstopping\n"));
+        assert!(ask(&mut server, "/healthz").starts_with("HTTP/1.1 200 "), "the loop turns");
+    }
 }

@@ -13,7 +13,7 @@ use caves_wire::caves::{ClientType, Token, tag};
 use caves_wire::text;
 use toml::Spanned;
 
-use super::error::{ConfigError, Source};
+use super::error::{ConfigError, NOT_A_TOKEN, Source};
 use super::file::{
     self, BanTable, ClientTable, ControlTable, File, LimitsTable, MetricsTable, ServerTable,
     WorldTable,
@@ -241,10 +241,7 @@ impl Source<'_> {
         match file::hexadecimal(given.get_ref()) {
             Some(token) if token >= MIN_TOKEN => Ok(Token(token)),
             Some(_) => Err(self.wrong("client.token", given.span(), "it is below 0x100000000")),
-            None => {
-                let message = "expected \"0x\" and up to 16 hexadecimal digits";
-                Err(self.wrong("client.token", given.span(), message))
-            }
+            None => Err(self.wrong("client.token", given.span(), NOT_A_TOKEN)),
         }
     }
 
