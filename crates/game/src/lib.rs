@@ -49,4 +49,4 @@ mod words;
 pub use client::Client;
 pub use mirror::Mirror;
 pub use save::{Keep, Save, StoreReply, StoreRequest};
-pub use server::{Executed, SaveTicket, Server, ServerConfig, ServerEvent};
+pub use server::{Executed, SaveTicket, Server, ServerConfig, ServerEvent, Told};

@@ -1,6 +1,7 @@
 //! A whole server: sessions, a world, and one tick after the other.
 
 mod keep;
+mod operate;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -26,6 +27,7 @@ use crate::words;
 
 use keep::Keeping;
 pub use keep::SaveTicket;
+pub use operate::Told;
 
 /// Ticks that are made up for after a pause; the rest is dropped.
 const CATCH_UP: u32 = 5;
@@ -262,10 +264,11 @@ impl Server {
 
     /// Writes the next datagram into `buf`, which has room for 1200 bytes.
     pub fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
-        self.sessions
-            .poll_transmit(now, buf)
+        let transmit = (self.sessions.poll_transmit(now, buf))
             .or_else(|| self.next_detail(buf))
-            .or_else(|| self.next_of_stream(now, buf))
+            .or_else(|| self.next_of_stream(now, buf))?;
+        self.sessions.note_sent(transmit.to, transmit.len);
+        Some(transmit)
     }
 
     /// Ends all sessions; nobody is let in any more. Done when [`Server::is_drained`].
