@@ -14,7 +14,36 @@
 //! ```
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+thread_local! {
+    /// Constant and without a destructor: to look at it neither allocates nor fails while a thread ends.
+    static WATCHED: Cell<Option<&'static AtomicU64>> = const { Cell::new(None) };
+}
+
+/// Counts the blocks that the calling thread makes from now on into `blocks` as well, where others can see
+/// them. Counts nothing unless a [`Counting`] is the global allocator.
+///
+/// ```
+/// use caves_counting::Counting;
+/// use std::sync::atomic::{AtomicU64, Ordering};
+///
+/// #[global_allocator]
+/// static ALLOCATOR: Counting = Counting::new();
+/// static HERE: AtomicU64 = AtomicU64::new(0);
+///
+/// caves_counting::watch(&HERE);
+/// let block = std::hint::black_box(Box::new(7));
+/// std::thread::spawn(|| std::hint::black_box(vec![0u8; 10])).join().unwrap();
+/// // The box and what starting a thread takes; what the other thread made is not among it.
+/// let made = HERE.load(Ordering::Relaxed);
+/// assert!(made >= 1 && made < ALLOCATOR.made());
+/// # drop(block);
+/// ```
+pub fn watch(blocks: &'static AtomicU64) {
+    WATCHED.set(Some(blocks));
+}
 
 /// Hands everything on to [`System`], and counts.
 ///
@@ -44,6 +73,9 @@ impl Counting {
     fn add(&self, bytes: usize) {
         self.live.fetch_add(bytes, Ordering::Relaxed);
         self.made.fetch_add(1, Ordering::Relaxed);
+        if let Some(blocks) = WATCHED.get() {
+            blocks.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     fn remove(&self, bytes: usize) {

@@ -1,0 +1,103 @@
+//! The two loops that most rows share: a server's and that of all clients.
+
+use std::sync::atomic::Ordering;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use crate::course::{Course, PERIOD, Stage};
+
+/// Between two looks at everybody while they join.
+const JOINING: Duration = Duration::from_millis(4);
+/// Times that a client is looked after in a tick's period; in one of them it sends.
+const VISITS: usize = 4;
+/// The clients' thread sleeps so long at once.
+const NAP: Duration = Duration::from_micros(500);
+
+/// A server, as its loop sees it.
+pub(crate) trait Serve {
+    /// Times that it reads in a period, the tick included.
+    const READS: u32 = 1;
+
+    /// Reads what came, and answers those who want to join; how many steps it heard.
+    fn receive(&mut self) -> Result<u64>;
+
+    /// Sends this tick to everybody.
+    fn tick(&mut self, tick: u32) -> Result<()>;
+
+    /// Waits for the next moment to read, or for a datagram if it is one that does.
+    fn wait(&mut self, until: Instant) -> Result<()> {
+        sleep(until.saturating_duration_since(Instant::now()));
+        Ok(())
+    }
+}
+
+/// Serves until the course is over.
+pub(crate) fn serve<S: Serve>(course: &Course, server: &mut S) -> Result<()> {
+    while course.stage() == Stage::Joining {
+        server.receive()?;
+        sleep(JOINING);
+    }
+    let (mut due, mut tick) = (Instant::now(), 0);
+    while !course.is_over() {
+        for _ in 0..S::READS {
+            due += PERIOD / S::READS;
+            loop {
+                server.wait(due)?;
+                course.steps_heard.fetch_add(server.receive()?, Ordering::Relaxed);
+                if Instant::now() >= due {
+                    break;
+                }
+            }
+        }
+        tick += 1;
+        server.tick(tick)?;
+    }
+    Ok(())
+}
+
+/// All clients, as their loop sees them.
+pub(crate) trait Fleet {
+    /// Whether this one has joined.
+    fn is_in(&self, client: usize) -> bool;
+
+    /// Reads what came, lets timers run; tries to join.
+    fn turn(&mut self, course: &Course, client: usize) -> Result<()>;
+
+    /// Sends a step.
+    fn step(&mut self, course: &Course, client: usize, round: u32) -> Result<()>;
+}
+
+/// Is all clients until the course is over: their steps are spread evenly over a period.
+pub(crate) fn play(course: &Course, fleet: &mut impl Fleet) -> Result<()> {
+    while course.stage() == Stage::Joining {
+        let mut joined = 0;
+        for client in 0..course.clients {
+            fleet.turn(course, client)?;
+            joined += usize::from(fleet.is_in(client));
+        }
+        course.joined.store(joined, Ordering::Release);
+        sleep(JOINING);
+    }
+    let (begin, mut done) = (Instant::now(), 0);
+    while !course.is_over() {
+        let due = visits_due(begin.elapsed(), course.clients);
+        for visit in done..due {
+            let (client, round) = (visit % course.clients, visit / course.clients);
+            fleet.turn(course, client)?;
+            if round % VISITS == client % VISITS && course.stage() == Stage::Playing {
+                fleet.step(course, client, (round / VISITS) as u32)?;
+                course.steps_sent.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        done = due;
+        sleep(NAP);
+    }
+    Ok(())
+}
+
+fn visits_due(elapsed: Duration, clients: usize) -> usize {
+    let a_period = (clients * VISITS) as u128;
+    (elapsed.as_micros() * a_period / PERIOD.as_micros()) as usize
+}

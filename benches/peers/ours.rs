@@ -1,0 +1,152 @@
+//! The server of this workspace, whole: sockets, sessions, world, log calls, a store. Its clients are registered,
+//! join by the real handshake, hold their nine chunks, and check what they get; each walks, a step a tick, in a view of
+//! 1200 bytes ([`crate::ground`]). Saving comes once an hour, which is after the end.
+
+use std::net::UdpSocket;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use caves_link::time::Instant;
+use caves_server::config::StoreConfig;
+use caves_server::{Config, Server, store};
+use caves_session::SplitMix;
+use caves_session::caves::{Client, ClientConfig, ClientEntry, OwnedAction};
+use caves_wire::caves::{ClientType, Direction, HeaderView, PacketType, Token};
+use caves_world::GENERATOR_VERSION;
+
+use crate::by_hand::{ROOM, receive_from, socket};
+use crate::course::{Course, Stage};
+use crate::drive::{self, Fleet};
+use crate::ground;
+
+/// Bytes before a packet's own fields.
+const HEADER: usize = 6;
+/// A name has four digits.
+pub(crate) const MOST_CLIENTS: usize = 10_000;
+
+fn token(client: usize) -> Token {
+    Token((1 << 32) + client as u64)
+}
+
+pub(crate) fn serve(course: &Course) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("caves.redb");
+    let lines = ground::lines(course.clients, GENERATOR_VERSION);
+    store::import(&mut lines.as_bytes(), &path)?;
+    let mut config = Config::solo();
+    config.store = StoreConfig::File(path);
+    config.save_interval = Duration::from_secs(3600);
+    config.session.max_players = course.clients;
+    config.session.clients = (0..course.clients).map(entry).collect();
+    let server = Server::bind(&config)?;
+    course.serve_at(*server.local_addrs().first().context("it listens nowhere")?);
+    let stop = server.handle();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !course.is_over() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            stop.stop();
+        });
+        server.run()
+    })?;
+    Ok(())
+}
+
+fn entry(client: usize) -> ClientEntry {
+    ClientEntry {
+        client_type: ClientType::OFFICIAL,
+        name: Some(ground::name(client)),
+        allow: true,
+        token: Some(token(client)),
+        from: Vec::new(),
+        tags: true,
+    }
+}
+
+pub(crate) fn play(course: &Course) -> Result<()> {
+    let server = course.address()?;
+    let player = |client| {
+        let socket = socket()?;
+        socket.connect(server)?;
+        let config = ClientConfig { token: Some(token(client)), ..ClientConfig::default() };
+        let random = SplitMix::new(client as u64);
+        let client = Client::new(config, Box::new(random), now(course));
+        Ok(Player { socket, client, executed: None })
+    };
+    let players = (0..course.clients).map(player).collect::<Result<_>>()?;
+    drive::play(course, &mut Players { players })
+}
+
+fn now(course: &Course) -> Instant {
+    Instant::from_micros(course.now())
+}
+
+struct Players {
+    players: Vec<Player>,
+}
+
+struct Player {
+    socket: UdpSocket,
+    client: Client,
+    /// The newest step of which the server said that it was executed.
+    executed: Option<u32>,
+}
+
+impl Fleet for Players {
+    fn is_in(&self, client: usize) -> bool {
+        let client = &self.players[client].client;
+        client.player().is_some() && !client.misses_chunks()
+    }
+
+    fn turn(&mut self, course: &Course, client: usize) -> Result<()> {
+        let (player, now) = (&mut self.players[client], now(course));
+        let mut buf = [0; ROOM];
+        while let Some((len, _)) = receive_from(&player.socket, &mut buf)? {
+            note(course, &buf[..len]);
+            let _ = player.client.handle_datagram(now, &buf[..len]);
+        }
+        player.client.handle_timeout(now);
+        while player.client.poll_event().is_some() {}
+        player.count_executed(course);
+        player.send(now)
+    }
+
+    fn step(&mut self, course: &Course, client: usize, round: u32) -> Result<()> {
+        let player = &mut self.players[client];
+        let way = if round % 2 == 0 { Direction::East } else { Direction::West };
+        player.client.push(OwnedAction::Walk(way))?;
+        player.send(now(course))
+    }
+}
+
+impl Player {
+    fn send(&mut self, now: Instant) -> Result<()> {
+        let mut buf = [0; ROOM];
+        while let Some(len) = self.client.poll_transmit(now, &mut buf) {
+            self.socket.send(&buf[..len])?;
+        }
+        Ok(())
+    }
+
+    /// Steps have numbers without a gap, and the server says how far it is.
+    fn count_executed(&mut self, course: &Course) {
+        let Some((newest, _)) = self.client.executed() else { return };
+        let more = self.executed.map_or(1, |before| newest.get().wrapping_sub(before));
+        self.executed = Some(newest.get());
+        if course.stage() != Stage::Joining {
+            course.steps_heard.fetch_add(more.into(), Ordering::Relaxed);
+        }
+    }
+}
+
+/// Counts what is part of a tick: the tick follows the header in both packets.
+fn note(course: &Course, datagram: &[u8]) {
+    let Ok(header) = HeaderView::parse(datagram) else { return };
+    if [PacketType::STATE, PacketType::ENTITIES].contains(&header.packet_type())
+        && let Some(tick) = datagram[HEADER..].first_chunk()
+    {
+        course.note(u32::from_le_bytes(*tick), datagram.len());
+    }
+}
