@@ -3,7 +3,8 @@
 use std::net::UdpSocket;
 
 use anyhow::{Result, anyhow};
-use rusty_enet::{EventNoRef, Host, HostSettings, Packet, PeerID};
+use rusty_enet::consts::{PEER_PACKET_THROTTLE_ACCELERATION, PEER_PACKET_THROTTLE_INTERVAL};
+use rusty_enet::{EventNoRef, Host, HostSettings, Packet, Peer, PeerID};
 
 use crate::by_hand::{server_socket, socket};
 use crate::course::{Course, Messages, STEP, step};
@@ -22,9 +23,18 @@ fn host(socket: UdpSocket, peer_limit: usize) -> Result<Host<UdpSocket>> {
     Host::new(socket, settings).map_err(|error| anyhow!("no host: {error:?}"))
 }
 
-/// Not thinned out when round trips vary, as plain "unreliable" is.
 fn packet(message: &[u8]) -> Packet {
-    Packet::always_unreliable(message)
+    Packet::unreliable(message)
+}
+
+/// ENet leaves unreliable packets out while round trips vary; here everything is due. Each side decides what
+/// the other one does.
+fn send_all(peer: &mut Peer<UdpSocket>) {
+    peer.set_throttle(
+        PEER_PACKET_THROTTLE_INTERVAL as u32,
+        PEER_PACKET_THROTTLE_ACCELERATION as u32,
+        0,
+    );
 }
 
 struct Server {
@@ -38,7 +48,10 @@ impl Serve for Server {
         let mut steps = 0;
         while let Some(event) = self.host.service()? {
             match event.no_ref() {
-                EventNoRef::Connect { peer, .. } => self.clients.push(peer),
+                EventNoRef::Connect { peer, .. } => {
+                    send_all(self.host.peer_mut(peer));
+                    self.clients.push(peer);
+                }
                 EventNoRef::Disconnect { peer, .. } => self.clients.retain(|other| *other != peer),
                 EventNoRef::Receive { packet, .. } => {
                     steps += u64::from(packet.data().len() == STEP);
@@ -86,13 +99,16 @@ impl Fleet for Clients {
         self.clients[client].is_in
     }
 
-    fn turn(&mut self, course: &Course, client: usize) -> Result<()> {
-        let client = &mut self.clients[client];
+    fn turn(&mut self, course: &Course, place: usize) -> Result<()> {
+        let client = &mut self.clients[place];
         while let Some(event) = client.host.service()? {
             match event.no_ref() {
-                EventNoRef::Connect { .. } => client.is_in = true,
+                EventNoRef::Connect { peer, .. } => {
+                    send_all(client.host.peer_mut(peer));
+                    client.is_in = true;
+                }
                 EventNoRef::Disconnect { .. } => client.is_in = false,
-                EventNoRef::Receive { packet, .. } => course.note_message(packet.data()),
+                EventNoRef::Receive { packet, .. } => course.note_message(place, packet.data()),
             }
         }
         Ok(())

@@ -29,9 +29,10 @@ struct Server {
 }
 
 impl Serve for Server {
-    // It opens its socket itself, with the kernel's usual buffer: that holds 277 steps, and not those of a
-    // thousand clients.
-    const READS: u32 = 8;
+    fn reads(&self) -> u32 {
+        // It opens its socket itself, with the kernel's usual buffer, which holds 277 steps at most.
+        self.clients.len().div_ceil(125) as u32
+    }
 
     fn receive(&mut self) -> Result<u64> {
         self.socket.manual_poll(Instant::now());
@@ -100,7 +101,7 @@ impl Fleet for Clients {
         while let Some(event) = socket.recv() {
             if let SocketEvent::Packet(packet) = event {
                 *is_in = true;
-                course.note_message(packet.payload());
+                course.note_message(client, packet.payload());
             }
         }
         Ok(())

@@ -11,8 +11,7 @@ use bytes::Bytes;
 use quinn::rustls::RootCertStore;
 use quinn::rustls::pki_types::PrivatePkcs8KeyDer;
 use quinn::{
-    ClientConfig, Connection, Endpoint, EndpointConfig, ServerConfig, TokioRuntime,
-    TransportConfig,
+    ClientConfig, Connection, Endpoint, EndpointConfig, ServerConfig, TokioRuntime, TransportConfig,
 };
 use rcgen::{CertifiedKey, KeyPair};
 use tokio::runtime::{Builder, Runtime};
@@ -131,7 +130,7 @@ async fn join_and_play(
     for _ in 0..course.clients {
         let endpoint = endpoint(None, socket()?)?;
         let connection = endpoint.connect_with(config.clone(), server, NAME)?.await?;
-        tokio::spawn(hear(course, connection.clone()));
+        tokio::spawn(hear(course, clients.len(), connection.clone()));
         clients.push((endpoint, connection));
         course.joined.store(clients.len(), Ordering::Release);
     }
@@ -153,8 +152,8 @@ async fn join_and_play(
     Ok(())
 }
 
-async fn hear(course: &'static Course, connection: Connection) {
+async fn hear(course: &'static Course, client: usize, connection: Connection) {
     while let Ok(message) = connection.read_datagram().await {
-        course.note_message(&message);
+        course.note_message(client, &message);
     }
 }

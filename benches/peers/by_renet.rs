@@ -148,24 +148,30 @@ impl ServerSocket for PlainServer {
 pub(crate) fn play_netcode(course: &Course) -> Result<()> {
     let server_addr = course.address()?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
-    drive::play(course, &mut Clients::new(course, |client| {
-        let authentication = ClientAuthentication::Unsecure {
-            protocol_id: PROTOCOL,
-            client_id: client as ClientId,
-            server_addr,
-            user_data: None,
-        };
-        Ok(NetcodeClientTransport::new(now, authentication, socket()?)?)
-    })?)
+    drive::play(
+        course,
+        &mut Clients::new(course, |client| {
+            let authentication = ClientAuthentication::Unsecure {
+                protocol_id: PROTOCOL,
+                client_id: client as ClientId,
+                server_addr,
+                user_data: None,
+            };
+            Ok(NetcodeClientTransport::new(now, authentication, socket()?)?)
+        })?,
+    )
 }
 
 pub(crate) fn play_plain(course: &Course) -> Result<()> {
     let server = course.address()?;
-    drive::play(course, &mut Clients::new(course, |_| {
-        let socket = socket()?;
-        socket.connect(server)?;
-        Ok(PlainClient { socket })
-    })?)
+    drive::play(
+        course,
+        &mut Clients::new(course, |_| {
+            let socket = socket()?;
+            socket.connect(server)?;
+            Ok(PlainClient { socket })
+        })?,
+    )
 }
 
 struct Clients<T> {
@@ -200,7 +206,7 @@ impl<T: ClientSocket> Fleet for Clients<T> {
         renet.update(passed);
         transport.receive(passed, renet)?;
         while let Some(message) = renet.receive_message(CHANNEL) {
-            course.note_message(&message);
+            course.note_message(client, &message);
         }
         Ok(())
     }

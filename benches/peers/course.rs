@@ -9,7 +9,9 @@
 
 use std::net::SocketAddr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -23,7 +25,12 @@ pub(crate) const STEP: usize = 74;
 /// From one tick to the next.
 pub(crate) const PERIOD: Duration = Duration::from_millis(100);
 /// Joining ends after this, done or not.
-const LONGEST_JOIN: Duration = Duration::from_secs(60);
+const LONGEST_JOIN: Duration = Duration::from_secs(120);
+
+/// How exactly the time between two states is counted.
+const GAP_STEP_US: u64 = 5_000;
+/// What is longer than all these steps counts as so long.
+const GAP_STEPS: usize = 400;
 
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,8 +49,9 @@ pub(crate) struct Course {
     stage: AtomicU8,
     failed: AtomicBool,
     address: OnceLock<SocketAddr>,
-    /// The thread that serves.
+    /// The thread that serves, and the one that is all clients.
     server: AtomicI32,
+    players: AtomicI32,
     /// Blocks that it made.
     pub(crate) blocks: &'static AtomicU64,
     pub(crate) joined: AtomicUsize,
@@ -56,6 +64,10 @@ pub(crate) struct Course {
     pub(crate) states: AtomicU64,
     pub(crate) messages: AtomicU64,
     pub(crate) bytes: AtomicU64,
+    /// When each client had its newest state, in microseconds since the start.
+    heard_at: Box<[AtomicU64]>,
+    /// Times from one state to the next at a client, by [`GAP_STEP_US`].
+    gaps: [AtomicU64; GAP_STEPS],
     pub(crate) steps_sent: AtomicU64,
     pub(crate) steps_heard: AtomicU64,
 }
@@ -70,6 +82,7 @@ impl Course {
             failed: AtomicBool::new(false),
             address: OnceLock::new(),
             server: AtomicI32::new(0),
+            players: AtomicI32::new(0),
             blocks: Box::leak(Box::default()),
             joined: AtomicUsize::new(0),
             from: AtomicU32::new(u32::MAX),
@@ -79,6 +92,8 @@ impl Course {
             states: AtomicU64::new(0),
             messages: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
+            heard_at: (0..clients).map(|_| AtomicU64::new(0)).collect(),
+            gaps: [const { AtomicU64::new(0) }; GAP_STEPS],
             steps_sent: AtomicU64::new(0),
             steps_heard: AtomicU64::new(0),
         }))
@@ -117,6 +132,11 @@ impl Course {
         let _ = self.address.set(address);
     }
 
+    /// The calling thread is all clients from now on.
+    pub(crate) fn play_here(&self) {
+        self.players.store(nix::unistd::gettid().as_raw(), Ordering::Release);
+    }
+
     /// Waits for the server's address.
     pub(crate) fn address(&self) -> Result<SocketAddr> {
         while self.start.elapsed() < LONGEST_JOIN && !self.has_failed() {
@@ -142,14 +162,24 @@ impl Course {
         }
     }
 
-    /// Processor time of the server's thread, and how long it waited for a processor.
-    pub(crate) fn server_time(&self) -> Result<(Duration, Duration)> {
-        let thread = self.server.load(Ordering::Acquire);
-        let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat"))
-            .context("the server's thread has no schedstat")?;
-        let mut fields = text.split_whitespace().map(str::parse::<u64>);
-        let mut next = || fields.next().context("schedstat is short")?.context("no number");
-        Ok((Duration::from_nanos(next()?), Duration::from_nanos(next()?)))
+    /// Processor time of the server's thread and of the clients'.
+    pub(crate) fn times(&self) -> Result<(ThreadTime, ThreadTime)> {
+        Ok((ThreadTime::of(&self.server)?, ThreadTime::of(&self.players)?))
+    }
+
+    /// What 99 of 100 times from one state to the next are below, and all.
+    pub(crate) fn gaps(&self) -> (Duration, Duration) {
+        let counts: Vec<_> = self.gaps.iter().map(|count| count.load(Ordering::Relaxed)).collect();
+        let all: u64 = counts.iter().sum();
+        let below = |share: u64| {
+            let mut sum = 0;
+            let place = counts.iter().position(|count| {
+                sum += count;
+                sum * 100 >= all * share
+            });
+            Duration::from_micros((place.unwrap_or(0) as u64 + 1) * GAP_STEP_US)
+        };
+        (below(99), below(100))
     }
 
     /// Microseconds since the start.
@@ -164,23 +194,65 @@ impl Course {
     }
 
     /// A client got a message of this tick.
-    pub(crate) fn note(&self, tick: u32, bytes: usize) {
+    pub(crate) fn note(&self, client: usize, tick: u32, bytes: usize) {
         // One thread is all clients, so there is no other writer.
         if tick > self.newest.load(Ordering::Relaxed) {
             self.newest_at.store(self.now(), Ordering::Relaxed);
             self.newest.store(tick, Ordering::Release);
         }
         if (self.from.load(Ordering::Relaxed)..self.until.load(Ordering::Relaxed)).contains(&tick) {
-            self.states.fetch_add(u64::from(bytes == STATE), Ordering::Relaxed);
+            if bytes == STATE {
+                self.states.fetch_add(1, Ordering::Relaxed);
+                self.note_gap(client);
+            }
             self.messages.fetch_add(1, Ordering::Relaxed);
             self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         }
     }
 
     /// A client got a message of ours, which begins with its tick; what is too short is none.
-    pub(crate) fn note_message(&self, message: &[u8]) {
+    pub(crate) fn note_message(&self, client: usize, message: &[u8]) {
         if let Some(tick) = message.first_chunk().filter(|_| message.len() >= STATE) {
-            self.note(u32::from_le_bytes(*tick), message.len());
+            self.note(client, u32::from_le_bytes(*tick), message.len());
+        }
+    }
+
+    fn note_gap(&self, client: usize) {
+        let now = self.now();
+        let before = self.heard_at[client].swap(now, Ordering::Relaxed);
+        if before != 0 {
+            let step = ((now - before) / GAP_STEP_US) as usize;
+            self.gaps[step.min(GAP_STEPS - 1)].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What the kernel says of a thread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ThreadTime {
+    /// It had a processor for so long.
+    pub(crate) busy: Duration,
+    /// It could have run, and others did.
+    pub(crate) waited: Duration,
+}
+
+impl ThreadTime {
+    fn of(thread: &AtomicI32) -> Result<Self> {
+        let thread = thread.load(Ordering::Acquire);
+        let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat"))
+            .context("a thread has no schedstat")?;
+        let mut fields = text.split_whitespace().map(str::parse::<u64>);
+        let mut next = || -> Result<Duration> {
+            Ok(Duration::from_nanos(fields.next().context("schedstat is short")??))
+        };
+        Ok(Self { busy: next()?, waited: next()? })
+    }
+
+    /// What came on top since `before`.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            busy: self.busy.saturating_sub(before.busy),
+            waited: self.waited.saturating_sub(before.waited),
         }
     }
 }

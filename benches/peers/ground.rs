@@ -49,9 +49,12 @@ pub(crate) fn lines(clients: usize, generator: u32) -> String {
     for client in 0..clients {
         let (x, y) = stand(client);
         let name = name(client);
-        push(&mut text, format_args!(
-            r#"{{"player":{{"name":"{name}","x":{x},"y":{y},"hp":20,"elo":1000,"inventory":[]}}}}"#
-        ));
+        push(
+            &mut text,
+            format_args!(
+                r#"{{"player":{{"name":"{name}","x":{x},"y":{y},"hp":20,"elo":1000,"inventory":[]}}}}"#
+            ),
+        );
     }
     let mut id = 0;
     for group in 0..groups {
@@ -61,10 +64,14 @@ pub(crate) fn lines(clients: usize, generator: u32) -> String {
         for (x, y) in around(east, south) {
             let things = if (x, y) == (east, south) { stones } else { 0 };
             let things: Vec<_> = (0..things).map(|stone| thing(group, stone, &mut id)).collect();
-            push(&mut text, format_args!(
-                r#"{{"chunk":{{"x":{x},"y":{y},"generator":{generator},"edited":{},"residents":[],"things":[{}]}}}}"#,
-                floor(), things.join(",")
-            ));
+            push(
+                &mut text,
+                format_args!(
+                    r#"{{"chunk":{{"x":{x},"y":{y},"generator":{generator},"edited":{},"residents":[],"things":[{}]}}}}"#,
+                    floor(),
+                    things.join(",")
+                ),
+            );
         }
     }
     push(&mut text, format_args!(r#"{{"end":{{}}}}"#));

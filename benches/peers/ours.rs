@@ -104,7 +104,7 @@ impl Fleet for Players {
         let (player, now) = (&mut self.players[client], now(course));
         let mut buf = [0; ROOM];
         while let Some((len, _)) = receive_from(&player.socket, &mut buf)? {
-            note(course, &buf[..len]);
+            note(course, client, &buf[..len]);
             let _ = player.client.handle_datagram(now, &buf[..len]);
         }
         player.client.handle_timeout(now);
@@ -142,11 +142,11 @@ impl Player {
 }
 
 /// Counts what is part of a tick: the tick follows the header in both packets.
-fn note(course: &Course, datagram: &[u8]) {
+fn note(course: &Course, client: usize, datagram: &[u8]) {
     let Ok(header) = HeaderView::parse(datagram) else { return };
     if [PacketType::STATE, PacketType::ENTITIES].contains(&header.packet_type())
         && let Some(tick) = datagram[HEADER..].first_chunk()
     {
-        course.note(u32::from_le_bytes(*tick), datagram.len());
+        course.note(client, u32::from_le_bytes(*tick), datagram.len());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::course::{ENTITIES, STATE};
+use crate::course::{ENTITIES, STATE, ThreadTime};
 
 /// A row in which less of what is due arrives, or is heard, does less work than the others.
 const ENOUGH: f64 = 0.995;
@@ -14,10 +14,10 @@ pub(crate) struct Outcome {
     pub(crate) client_ticks: u64,
     /// How long the window was.
     pub(crate) time: Duration,
-    /// Processor time of the server's thread.
-    pub(crate) busy: Duration,
-    /// How long that thread waited for a processor that others had.
-    pub(crate) waited: Duration,
+    /// The server's thread.
+    pub(crate) server: ThreadTime,
+    /// Processor time of the clients' thread, which is not part of the comparison.
+    pub(crate) players: Duration,
     /// Blocks that it made.
     pub(crate) blocks: u64,
     /// The smaller messages that arrived.
@@ -25,6 +25,8 @@ pub(crate) struct Outcome {
     /// All messages that arrived, and their bytes.
     pub(crate) messages: u64,
     pub(crate) bytes: u64,
+    /// From one state to the next at a client: of 99 in 100, and of all.
+    pub(crate) gaps: (Duration, Duration),
     /// Steps of the whole run.
     pub(crate) steps_sent: u64,
     pub(crate) steps_heard: u64,
@@ -33,7 +35,7 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// Microseconds of processor time per client and tick.
     pub(crate) fn micros(&self) -> f64 {
-        self.busy.as_secs_f64() * 1e6 / self.client_ticks as f64
+        self.server.busy.as_secs_f64() * 1e6 / self.client_ticks as f64
     }
 
     /// Blocks per client and tick.
@@ -43,12 +45,17 @@ impl Outcome {
 
     /// The share of a core that the server's thread took.
     pub(crate) fn share(&self) -> f64 {
-        self.busy.as_secs_f64() / self.time.as_secs_f64()
+        self.server.busy.as_secs_f64() / self.time.as_secs_f64()
+    }
+
+    /// The share of a core that all clients took.
+    pub(crate) fn players_share(&self) -> f64 {
+        self.players.as_secs_f64() / self.time.as_secs_f64()
     }
 
     /// The share of the time that it was kept waiting.
     pub(crate) fn kept_waiting(&self) -> f64 {
-        self.waited.as_secs_f64() / self.time.as_secs_f64()
+        self.server.waited.as_secs_f64() / self.time.as_secs_f64()
     }
 
     /// What arrived of two messages a client and tick.

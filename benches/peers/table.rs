@@ -1,6 +1,7 @@
 //! The rows beside each other, and beside what was wanted.
 
 use std::fmt;
+use std::time::Duration;
 
 use anyhow::Result;
 use caves_benches::goals::Goal;
@@ -43,7 +44,7 @@ impl Table {
         let own = |line: &&Line| {
             matches!(line.row, Row::Bare | Row::BareWoken | Row::Gso | Row::GsoBatch | Row::Ours)
         };
-        self.lines.iter().filter(own).any(|line| line.good().next().is_none())
+        self.lines.iter().filter(own).any(|line| line.measured().next().is_none())
     }
 
     /// What was wanted of our row.
@@ -70,27 +71,35 @@ impl Table {
 }
 
 impl Line {
+    fn measured(&self) -> impl Iterator<Item = &Outcome> {
+        self.rounds.iter().flatten()
+    }
+
     /// The runs that count.
     fn good(&self) -> impl Iterator<Item = &Outcome> {
-        self.rounds.iter().flatten().filter(|run| run.fault().is_none())
+        self.measured().filter(|run| run.fault().is_none())
     }
 
     /// The middle of a figure, of the runs that count.
     fn median(&self, figure: impl Fn(&Outcome) -> f64) -> Option<f64> {
-        let values: Vec<_> = self.good().map(figure).collect();
-        (!values.is_empty()).then(|| median(values))
+        middle(self.good().map(figure))
+    }
+
+    /// The same, of all that were measured if none counts: what there is to say about a row that is invalid.
+    fn told(&self, figure: impl Fn(&Outcome) -> f64) -> f64 {
+        let told = self.median(&figure).or_else(|| middle(self.measured().map(figure)));
+        told.unwrap_or(f64::NAN)
     }
 
     /// How many times the processor time of `base` this takes: the middle of the rounds' ratios, as both
     /// sides of one saw the same neighbours.
     fn ratio(&self, base: &Self) -> Option<f64> {
         let pairs = self.rounds.iter().zip(&base.rounds);
-        let ratios: Vec<_> = pairs
+        let ratios = pairs
             .filter_map(|(ours, base)| Some((ours.as_ref().ok()?, base.as_ref().ok()?)))
             .filter(|(ours, base)| ours.fault().is_none() && base.fault().is_none())
-            .map(|(ours, base)| ours.micros() / base.micros())
-            .collect();
-        (!ratios.is_empty()).then(|| median(ratios))
+            .map(|(ours, base)| ours.micros() / base.micros());
+        middle(ratios)
     }
 
     /// Why there is no figure.
@@ -103,14 +112,31 @@ impl Line {
     }
 }
 
+fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<_> = values.collect();
+    (!values.is_empty()).then(|| median(values))
+}
+
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} clients, for each client and tick", self.clients)?;
         writeln!(
             f,
-            "  {:<30} {:>6} {:>6} {:>6} {:>8} {:>5} {:>10} {:>7} {:>7} {:>7} {:>6}",
-            "", "us", "x bare", "x GSO", "blocks", "core", "messages", "bytes", "heard", "missed",
-            "waits"
+            "  {:<30} {:>6} {:>6} {:>6} {:>8} {:>5} {:>6} {:>8} {:>6} {:>6} {:>6} {:>6} {:>5} {:>7}",
+            "",
+            "us",
+            "x bare",
+            "x GSO",
+            "blocks",
+            "core",
+            "waits",
+            "messages",
+            "bytes",
+            "heard",
+            "missed",
+            "gap 99",
+            "most",
+            "clients"
         )?;
         for line in &self.lines {
             self.write_line(f, line)?;
@@ -121,34 +147,40 @@ impl fmt::Display for Table {
 
 impl Table {
     fn write_line(&self, f: &mut fmt::Formatter<'_>, line: &Line) -> fmt::Result {
-        let name = line.row.name();
-        let Some(micros) = line.median(Outcome::micros) else {
-            return writeln!(f, "  {name:<30} {}", line.fault());
+        write!(f, "  {:<30}", line.row.name())?;
+        if line.measured().next().is_none() {
+            return writeln!(f, " {}", line.fault());
+        }
+        let or_dash = |figure: Option<f64>, decimals: usize| {
+            figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.decimals$}"))
         };
-        let ratio = |to: Row| {
-            let ratio = self.line(to).and_then(|to| line.ratio(to));
-            ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
-        };
-        let percent = |figure: fn(&Outcome) -> f64| {
-            format!("{:.1}%", line.median(figure).unwrap_or(f64::NAN) * 100.0)
+        let ratio = |to: Row| or_dash(self.line(to).and_then(|to| line.ratio(to)), 2);
+        let percent = |figure: fn(&Outcome) -> f64| format!("{:.1}%", line.told(figure) * 100.0);
+        let millis = |figure: fn(&Outcome) -> Duration| {
+            format!("{:.0}", line.told(|run| figure(run).as_secs_f64() * 1e3))
         };
         write!(
             f,
-            "  {name:<30} {micros:>6.2} {:>6} {:>6} {:>8.3} {:>5.0}% {:>9} {:>7} {:>7} {:>7} {:>6}",
+            " {:>6} {:>6} {:>6} {:>8} {:>5} {:>6} {:>8} {:>6} {:>6} {:>6} {:>6} {:>5} {:>7}",
+            or_dash(line.median(Outcome::micros), 2),
             ratio(Row::Bare),
             ratio(Row::Gso),
-            line.median(Outcome::blocks_each).unwrap_or(f64::NAN),
-            line.median(Outcome::share).unwrap_or(f64::NAN) * 100.0,
+            or_dash(line.median(Outcome::blocks_each), 3),
+            percent(Outcome::share),
+            percent(Outcome::kept_waiting),
             percent(Outcome::arrived_messages),
             percent(Outcome::arrived_bytes),
             percent(Outcome::heard),
-            line.median(|run| run.missed() as f64).unwrap_or(f64::NAN),
-            percent(Outcome::kept_waiting),
+            line.told(|run| run.missed() as f64),
+            millis(|run| run.gaps.0),
+            millis(|run| run.gaps.1),
+            percent(Outcome::players_share),
         )?;
         let (good, all) = (line.good().count(), line.rounds.len());
-        if good < all {
-            write!(f, "  {good} of {all} rounds; {}", line.fault())?;
+        match good {
+            _ if good == all => writeln!(f),
+            0 => writeln!(f, "  {}", line.fault()),
+            _ => writeln!(f, "  {good} of {all} rounds; {}", line.fault()),
         }
-        writeln!(f)
     }
 }

@@ -36,6 +36,10 @@ impl fmt::Display for Goal {
         match self.measured {
             None => write!(f, " {:>9}  not measured", "-"),
             Some(measured) if measured <= self.limit => write!(f, " {measured:>9.2}  met"),
+            // No share of nothing.
+            Some(measured) if self.limit <= 0.0 => {
+                write!(f, " {measured:>9.2}  short by {:.2}", measured - self.limit)
+            }
             Some(measured) => {
                 let short = (measured / self.limit - 1.0) * 100.0;
                 write!(f, " {measured:>9.2}  short by {short:.0} %")
