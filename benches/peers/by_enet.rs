@@ -30,11 +30,7 @@ fn packet(message: &[u8]) -> Packet {
 /// ENet leaves unreliable packets out while round trips vary; here everything is due. Each side decides what
 /// the other one does.
 fn send_all(peer: &mut Peer<UdpSocket>) {
-    peer.set_throttle(
-        PEER_PACKET_THROTTLE_INTERVAL as u32,
-        PEER_PACKET_THROTTLE_ACCELERATION as u32,
-        0,
-    );
+    peer.set_throttle(PEER_PACKET_THROTTLE_INTERVAL, PEER_PACKET_THROTTLE_ACCELERATION, 0);
 }
 
 struct Server {

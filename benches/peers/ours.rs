@@ -115,7 +115,7 @@ impl Fleet for Players {
 
     fn step(&mut self, course: &Course, client: usize, round: u32) -> Result<()> {
         let player = &mut self.players[client];
-        let way = if round % 2 == 0 { Direction::East } else { Direction::West };
+        let way = if round.is_multiple_of(2) { Direction::East } else { Direction::West };
         player.client.push(OwnedAction::Walk(way))?;
         player.send(now(course))
     }

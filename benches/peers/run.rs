@@ -28,14 +28,16 @@ pub(crate) fn run(row: Row, clients: usize, plan: &Plan) -> Result<Outcome> {
         anyhow::bail!(reason);
     }
     let course = Course::new(clients);
-    let begin = |what: fn(Row, &'static Course) -> Result<()>| {
-        thread::spawn(move || what(row, course).inspect_err(|_| course.fail()))
+    // The names are for profilers.
+    let begin = |name: &str, what: fn(Row, &'static Course) -> Result<()>| {
+        let body = move || what(row, course).inspect_err(|_| course.fail());
+        thread::Builder::new().name(name.to_owned()).spawn(body)
     };
-    let server = begin(Row::serve);
-    let players = begin(|row, course| {
+    let server = begin("server", Row::serve)?;
+    let players = begin("clients", |row, course| {
         course.play_here();
         row.play(course)
-    });
+    })?;
     let measured = measure(course, plan);
     course.enter(Stage::Over);
     let ended = |thread: thread::JoinHandle<Result<()>>| {
