@@ -100,7 +100,7 @@ fn start(args: &Args) -> Result<(), Failure> {
     let theme = Theme::detect(args.ascii, |name| std::env::var(name).ok());
     match server {
         Some(server) => Ok(play_there(&server, args.client_config(), theme)?),
-        None => Ok(play_alone(args.client_config(), theme)?),
+        None => Ok(play_alone(args, theme)?),
     }
 }
 
@@ -124,8 +124,17 @@ fn play_there(server: &Address, config: ClientConfig, theme: Theme) -> anyhow::R
     outcome(run::play(Game { home, servers, config, theme }, None)?)
 }
 
-fn play_alone(config: ClientConfig, theme: Theme) -> anyhow::Result<()> {
-    let solo = Solo::start()?;
+fn play_alone(args: &Args, theme: Theme) -> anyhow::Result<()> {
+    let mut config = args.client_config();
+    let solo = match &args.keep {
+        None => Solo::start()?,
+        Some(file) => {
+            let usual = || solo::kept_path(|name| std::env::var(name).ok());
+            let path = file.clone().or_else(usual);
+            let path = path.context("there is no home to keep a world in: name a --keep=FILE")?;
+            Solo::start_kept(&path, &mut config)?
+        }
+    };
     let home = Home::Alone { seed: solo.seed() };
     let game = Game { home, servers: vec![solo.addr()], config, theme };
     let ending = run::play(game, Some(&solo))?;
