@@ -87,7 +87,7 @@ fn chunk(x: i32, y: i32, salt: u16) -> (ChunkPos, ChunkRecord) {
         kind: KindId(1),
         home: pos.tile(usize::from(salt) % 1024),
         elo: 800 + salt % 100,
-        dead_until: (salt % 3 == 0).then_some(u64::from(salt) * 7),
+        dead_until: salt.is_multiple_of(3).then_some(u64::from(salt) * 7),
     };
     let record = ChunkRecord {
         generator: 1,

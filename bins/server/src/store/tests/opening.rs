@@ -76,7 +76,7 @@ fn a_crash_while_a_store_is_made_leaves_none() {
 #[test]
 fn files_that_are_no_store_are_refused_and_left_alone() {
     let folder = Folder::new();
-    let junk: Vec<u8> = (0..50_000u32).map(|n| (n * n >> 7) as u8).collect();
+    let junk: Vec<u8> = (0..50_000u32).map(|n| ((n * n) >> 7) as u8).collect();
     for bytes in [&b""[..], b"redb", b"[world]\nseed = 4\n", &junk] {
         fs::write(folder.store(), bytes).unwrap();
         let refused = open(&folder.store()).unwrap_err().to_string();
