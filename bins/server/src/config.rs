@@ -1,4 +1,5 @@
-//! What the operator may set: `config.toml`.
+//! What the operator may set: `config.toml`, and the environment and the command line over it
+//! ([`ConfigSource`]).
 //!
 //! ```
 //! use caves_server::Config;
@@ -15,20 +16,29 @@
 //! );
 //! ```
 
+mod changes;
 mod check;
 mod error;
 mod file;
+mod keys;
+mod layers;
+mod origins;
+mod print;
 #[cfg(test)]
 mod tests;
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use caves_session::IpNet;
 use caves_session::{StrangerLimits, caves};
 use serde::Deserialize;
 
+pub use changes::Changes;
 pub use error::ConfigError;
+pub use layers::{ConfigSource, Loaded};
+pub use origins::{Origin, Origins};
 
 /// How a server runs. Every field has a default.
 #[derive(Debug, Clone)]
@@ -39,8 +49,39 @@ pub struct Config {
     pub listen: Vec<SocketAddr>,
     /// The world to generate; without it a seed is drawn.
     pub seed: Option<u64>,
+    /// Where the world is kept.
+    pub store: StoreConfig,
+    /// What was done is written this often, at the latest.
+    pub save_interval: Duration,
+    /// Where an operator's commands are taken; nowhere without it.
+    pub control: Option<ControlConfig>,
+    /// Where figures are told over HTTP; nowhere without it.
+    pub metrics: Option<SocketAddr>,
     /// What is told about it all.
     pub log: LogConfig,
+}
+
+/// Where the world is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreConfig {
+    /// Nowhere: it is gone when the server stops.
+    Memory,
+    /// In this file; a relative path begins at the working directory.
+    File(PathBuf),
+}
+
+/// The socket for an operator's commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ControlConfig {
+    /// The Unix socket's path; a relative one begins at the working directory.
+    pub socket: PathBuf,
+    /// The permissions of the socket's file, 0 to 0o777: who may write to it may command.
+    pub mode: u32,
+}
+
+impl ControlConfig {
+    /// Its owner alone may command.
+    pub const DEFAULT_MODE: u32 = 0o600;
 }
 
 /// What goes to standard error.
@@ -88,6 +129,13 @@ impl Default for Config {
             session: caves::ServerConfig { strangers, ..caves::ServerConfig::default() },
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 21068))],
             seed: None,
+            store: StoreConfig::File(PathBuf::from("caves.redb")),
+            save_interval: Duration::from_secs(1),
+            control: Some(ControlConfig {
+                socket: PathBuf::from("caves.sock"),
+                mode: ControlConfig::DEFAULT_MODE,
+            }),
+            metrics: None,
             log: LogConfig::default(),
         }
     }
@@ -98,11 +146,14 @@ impl Config {
     pub const TEMPLATE: &str = include_str!("config/default.toml");
 
     /// A server for one player inside the player's own program: a free port of the loopback, and
-    /// a world of its own each time.
+    /// a world of its own each time, which is not kept. It touches no file and takes no commands.
     pub fn solo() -> Self {
         let mut config = Self::default();
         config.session.name = "solo".to_owned();
         config.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
+        config.store = StoreConfig::Memory;
+        config.control = None;
+        config.metrics = None;
         config
     }
 
@@ -112,21 +163,17 @@ impl Config {
     /// The text is no TOML, or has an unknown key or a value that cannot be. The first such place
     /// is shown.
     pub fn parse(file_name: &str, text: &str) -> Result<Self, ConfigError> {
-        let source = error::Source { file: file_name, text };
-        let file = toml::from_str(text).map_err(|error| source.parse_error(error))?;
-        check::apply(source, file)
+        let mut draft = check::Draft::new();
+        error::Source::file(file_name, text).put(&mut draft, &mut Origins::default())?;
+        Ok(draft.finish())
     }
 
-    /// Reads a file.
+    /// Reads a file, and nothing else.
     ///
     /// # Errors
     /// It cannot be read, or as [`Config::parse`].
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let file = path.display().to_string();
-        match std::fs::read_to_string(path) {
-            Ok(text) => Self::parse(&file, &text),
-            Err(error) => Err(ConfigError::Unreadable { file, reason: error.to_string() }),
-        }
+        ConfigSource::new(Some(path.to_owned())).load().map(|loaded| loaded.config)
     }
 }
 

@@ -15,13 +15,19 @@
 
 mod clock;
 pub mod config;
+mod kept;
+pub mod metrics;
 mod net;
 mod random;
 pub mod report;
 mod socket;
 pub mod store;
+pub mod stream;
+mod systemd;
+pub mod traffic;
 
 pub use clock::Clock;
 pub use config::{Config, ConfigError};
 pub use net::{BindError, RunError, Server, StopHandle, StopReason, Summary};
 pub use random::OsRandom;
+pub use systemd::Notifier;

@@ -2,11 +2,13 @@
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use caves_link::time::Instant;
+use caves_game::SaveTicket;
+use caves_link::time::{Deadline, Instant};
 use caves_session::{Peer, Random};
 use mio::net::UdpSocket;
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -14,9 +16,13 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
 use crate::clock::{Clock, unix_millis};
+use crate::kept::{Beginning, Kept};
+use crate::metrics::{self, About, Endpoint, Health, Meter};
 use crate::report::{self, Trouble};
 use crate::socket::{self, Received};
-use crate::{Config, OsRandom};
+use crate::store::{CloseError, Options, StoreError};
+use crate::traffic::Direction;
+use crate::{Config, Notifier, OsRandom};
 
 /// Longer than the longest valid datagram of 1200 bytes, so that one too long is seen as such.
 const LONGEST_DATAGRAM: usize = 2048;
@@ -34,9 +40,13 @@ const ROUNDS_AFTER_STALL: usize = 64;
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// Saying goodbye to everybody ends after this, said or not.
 const LONGEST_GOODBYE: Duration = Duration::from_secs(1);
+/// The last save ends after this, done or not: a service manager waits for 90 seconds.
+const LONGEST_SAVE: Duration = Duration::from_secs(30);
 
 const STOP: Token = Token(1 << 20);
 const SIGNALS: Token = Token((1 << 20) + 1);
+/// The first of several.
+const METRICS: Token = Token(1 << 21);
 
 /// A server with its sockets open.
 ///
@@ -65,6 +75,10 @@ pub struct Server {
     unsent: Trouble,
     unread: Trouble,
     datagram: Box<[u8]>,
+    meter: Meter,
+    endpoint: Option<Endpoint>,
+    notifier: Notifier,
+    kept: Option<Kept>,
 }
 
 /// Stops a server that runs in another thread.
@@ -94,12 +108,42 @@ pub enum BindError {
         /// What the system says.
         reason: io::Error,
     },
+    /// A socket that was passed in cannot be used.
+    #[error("cannot listen on a socket that was passed in: {0}")]
+    Passed(io::Error),
+    /// The metrics' address cannot be had.
+    #[error("cannot listen for metrics on tcp {addr}: {reason}")]
+    Metrics {
+        /// Which.
+        addr: SocketAddr,
+        /// What the system says.
+        reason: io::Error,
+    },
     /// There is nothing to wait with for datagrams.
     #[error("cannot wait for datagrams: {0}")]
     Poll(io::Error),
     /// Tokens could be guessed.
     #[error("no random numbers from the operating system: {0}")]
     Random(getrandom::Error),
+    /// The world cannot be had.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The store has no threads to work with.
+    #[error("cannot start the store's threads: {0}")]
+    Threads(io::Error),
+    /// The configuration asks for another world than is kept.
+    #[error(
+        "world.seed is {wanted}, and {} holds the world of seed {stored}: leave the key out, or name \
+         another store", path.display()
+    )]
+    OtherSeed {
+        /// The store.
+        path: PathBuf,
+        /// What the configuration says.
+        wanted: u64,
+        /// What the store says.
+        stored: u64,
+    },
 }
 
 /// Why a server ended that was not asked to.
@@ -108,6 +152,9 @@ pub enum RunError {
     /// Waiting for datagrams failed.
     #[error("cannot wait for datagrams: {0}")]
     Poll(io::Error),
+    /// The server has stopped, and its last moments are not on the disk.
+    #[error(transparent)]
+    Unsaved(#[from] CloseError),
 }
 
 /// Who stopped the server.
@@ -158,33 +205,62 @@ struct Socket {
 struct Stopping {
     reason: StopReason,
     since: Instant,
+    /// The last save, where the world is kept.
+    last: Option<SaveTicket>,
 }
 
 impl Server {
-    /// Opens the sockets and generates the world. Nothing is answered before [`Server::run`].
+    /// Opens the sockets and the store. Nothing is answered before [`Server::run`].
     ///
     /// # Errors
-    /// An address cannot be had, or the operating system lacks something.
+    /// An address or the store cannot be had, or the operating system lacks something.
     pub fn bind(config: &Config) -> Result<Self, BindError> {
+        Self::bind_to(config, Vec::new(), Options::default())
+    }
+
+    /// As [`Server::bind`], with UDP sockets that somebody else has opened: they stand in place of
+    /// those of the configuration, unless there are none.
+    ///
+    /// # Errors
+    /// As [`Server::bind`].
+    pub fn bind_to(
+        config: &Config,
+        passed: Vec<std::net::UdpSocket>,
+        options: Options,
+    ) -> Result<Self, BindError> {
         let poll = Poll::new().map_err(BindError::Poll)?;
-        let (mut sockets, mut addrs) = (Vec::new(), Vec::new());
-        for (place, &addr) in config.listen.iter().enumerate() {
-            let (udp, local) = listen(&poll, Token(place), addr)
-                .map_err(|reason| BindError::Listen { addr, reason })?;
+        let opened = if passed.is_empty() { open_all(config)? } else { adopt_all(passed)? };
+        let (mut sockets, mut addrs, mut meter) = (Vec::new(), Vec::new(), Meter::default());
+        for (place, mut udp) in opened.into_iter().enumerate() {
+            let local = watch(&poll, Token(place), &mut udp).map_err(BindError::Poll)?;
+            meter.inodes.extend(metrics::inode(&udp));
             sockets.push(Socket { udp, ready: true });
             addrs.push(local);
         }
-        let waker = Waker::new(poll.registry(), STOP).map_err(BindError::Poll)?;
+        let endpoint = config.metrics.map(|addr| {
+            Endpoint::bind(addr, poll.registry(), METRICS)
+                .map_err(|reason| BindError::Metrics { addr, reason })
+        });
+        let endpoint = endpoint.transpose()?;
+        let waker = Arc::new(Waker::new(poll.registry(), STOP).map_err(BindError::Poll)?);
         let mut random = OsRandom::new().map_err(BindError::Random)?;
         let seed = config.seed.unwrap_or_else(|| random.next_u64());
-        let game = caves_game::ServerConfig { session: config.session.clone(), seed };
-        let clock = Clock::start();
+        // Last of all: a server that cannot be has not touched the store.
+        let (kept, keep) = match Kept::open(config, options, Arc::clone(&waker))? {
+            Some(Beginning { kept, keep, bans: _ }) => (Some(kept), Some(keep)),
+            None => (None, None),
+        };
+        let game = caves_game::ServerConfig { session: config.session.clone(), seed, keep };
+        let (clock, unix_ms) = (Clock::start(), unix_millis());
+        let game = caves_game::Server::new(game, Box::new(random), clock.now(), unix_ms);
+        meter.about = About::this(game.world().content(), unix_ms);
+        meter.max_players = config.session.max_players;
         Ok(Self {
-            game: caves_game::Server::new(game, Box::new(random), clock.now(), unix_millis()),
+            game,
             sockets,
             addrs,
             poll,
-            stop: StopHandle { asked: Arc::default(), waker: Arc::new(waker) },
+            stop: StopHandle { asked: Arc::default(), waker },
             signals: None,
             clock,
             stopping: None,
@@ -192,7 +268,18 @@ impl Server {
             unsent: Trouble::new("cannot send a datagram"),
             unread: Trouble::new("cannot read a socket"),
             datagram: vec![0; LONGEST_DATAGRAM].into(),
+            meter,
+            endpoint,
+            notifier: Notifier::none(),
+            kept,
         })
+    }
+
+    /// Tells a service manager how the server is.
+    #[must_use]
+    pub fn with_notifier(mut self, notifier: Notifier) -> Self {
+        self.notifier = notifier;
+        self
     }
 
     /// Lets SIGINT and SIGTERM stop the server: once politely, twice at once. For a program that
@@ -210,6 +297,11 @@ impl Server {
     /// Where it listens, in the order of the configuration.
     pub fn local_addrs(&self) -> &[SocketAddr] {
         &self.addrs
+    }
+
+    /// Where the metrics can be had.
+    pub fn metrics_addr(&self) -> Option<SocketAddr> {
+        self.endpoint.as_ref().map(Endpoint::addr)
     }
 
     /// What the world is generated from.
@@ -230,27 +322,40 @@ impl Server {
     pub fn run(mut self) -> Result<Summary, RunError> {
         let start = self.clock.now();
         let mut events = Events::with_capacity(128);
+        self.notifier.ready(start);
         let reason = loop {
             // The timers are judged by the moment before reading: whatever holds this process up
             // after it, what came meanwhile is read before anybody is said to have been silent.
             let turn = self.clock.now();
             let unread = self.receive(turn);
             self.tick(turn);
+            self.keep();
             let unsent = self.send();
             self.report();
+            self.tell_operator();
             if let Some(reason) = self.stopped() {
                 break reason;
             }
             self.sleep(&mut events, unread || unsent).map_err(RunError::Poll)?;
         };
-        Ok(Summary {
+        let summary = Summary {
             reason,
             uptime: self.clock.now().saturating_since(start),
             counters: self.game.counters().clone(),
             sent: self.sent,
             unsent: self.unsent.count(),
             unread: self.unread.count(),
-        })
+        };
+        self.close_store()?;
+        Ok(summary)
+    }
+
+    fn close_store(&mut self) -> Result<(), CloseError> {
+        let Some(kept) = self.kept.take() else { return Ok(()) };
+        // What is left of the time for the last save.
+        let since = self.stopping.map_or(self.clock.now(), |stopping| stopping.since);
+        let left = (since + LONGEST_SAVE).saturating_since(self.clock.now());
+        kept.close(left.max(LONGEST_GOODBYE))
     }
 
     /// Reads what waits, within a budget; `true` when that was spent.
@@ -301,6 +406,7 @@ impl Server {
             match socket::receive(&socket.udp, &mut self.datagram) {
                 Received::Datagram(len, addr) => {
                     let from = Peer { socket: place as u16, addr };
+                    self.meter.traffic.note(Direction::In, &self.datagram[..len]);
                     self.game.handle_datagram(self.clock.now(), from, &self.datagram[..len]);
                 }
                 Received::Nothing => socket.ready = false,
@@ -317,7 +423,15 @@ impl Server {
 
     fn tick(&mut self, turn: Instant) {
         if self.game.poll_timeout().is_some_and(|due| due <= turn) {
+            let (began, before) = (self.clock.now(), self.game.tick());
             self.game.handle_timeout(turn);
+            self.meter.note_tick(began, before, self.game.tick());
+        }
+    }
+
+    fn keep(&mut self) {
+        if let Some(kept) = &mut self.kept {
+            kept.turn(self.clock.now(), &mut self.game);
         }
     }
 
@@ -326,11 +440,16 @@ impl Server {
         for _ in 0..SEND_BUDGET {
             let now = self.clock.now();
             let Some(transmit) = self.game.poll_transmit(now, &mut self.datagram) else {
+                self.meter.note_sent(now);
                 return false;
             };
             let Some(socket) = self.sockets.get(usize::from(transmit.to.socket)) else { continue };
-            match socket::send(&socket.udp, &self.datagram[..transmit.len], transmit.to.addr) {
-                Ok(()) => self.sent += 1,
+            let datagram = &self.datagram[..transmit.len];
+            match socket::send(&socket.udp, datagram, transmit.to.addr) {
+                Ok(()) => {
+                    self.sent += 1;
+                    self.meter.traffic.note(Direction::Out, datagram);
+                }
                 // Lost, as if the network had lost it: the protocol repeats what matters.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.unsent.count_only(),
                 Err(error) => self.unsent.note(now, &error),
@@ -341,7 +460,25 @@ impl Server {
 
     fn report(&mut self) {
         while let Some(event) = self.game.poll_event() {
+            self.meter.tally.note(&event);
             report::event(&event);
+        }
+    }
+
+    /// Answers those who ask for metrics, and the service manager.
+    fn tell_operator(&mut self) {
+        let now = self.clock.now();
+        self.notifier.turn(now, self.game.players(), self.meter.max_players);
+        let health = match self.stopping {
+            Some(_) => Health::Stopping,
+            None if self.meter.tally.ticks == 0 => Health::Starting,
+            None => Health::Ready,
+        };
+        self.meter.store = self.kept.as_ref().map(|kept| kept.figures(&self.game));
+        let (game, meter) = (&self.game, &self.meter);
+        let (unsent, unread) = (self.unsent.count(), self.unread.count());
+        if let Some(endpoint) = &mut self.endpoint {
+            endpoint.turn(now, health, || meter.figures(game, unsent, unread).text());
         }
     }
 
@@ -356,14 +493,18 @@ impl Server {
             Some(_) if signalled => return Some(StopReason::SecondSignal),
             _ => {}
         }
-        let Stopping { reason, since } = self.stopping?;
-        let over = now.saturating_since(since) >= LONGEST_GOODBYE;
-        (over || self.game.is_drained()).then_some(reason)
+        let Stopping { reason, since, last } = self.stopping?;
+        let waited = now.saturating_since(since);
+        let said = waited >= LONGEST_GOODBYE || self.game.is_drained();
+        let saved = waited >= LONGEST_SAVE || last.is_none_or(|last| self.game.is_safe(last));
+        (said && saved).then_some(reason)
     }
 
     fn begin_to_stop(&mut self, now: Instant, reason: StopReason) {
         self.game.shut_down(now);
-        self.stopping = Some(Stopping { reason, since: now });
+        let last = self.game.ask_save();
+        self.stopping = Some(Stopping { reason, since: now, last });
+        self.notifier.stopping();
         self.send();
         self.report();
     }
@@ -376,9 +517,13 @@ impl Server {
             Err(error) if error.kind() == ErrorKind::Interrupted => events.clear(),
             done => done?,
         }
+        let now = self.clock.now();
         for event in &*events {
             if let Some(socket) = self.sockets.get_mut(event.token().0) {
                 socket.ready = true;
+            }
+            if let Some(endpoint) = &mut self.endpoint {
+                endpoint.handle_event(now, event.token());
             }
         }
         Ok(())
@@ -386,8 +531,8 @@ impl Server {
 
     fn until_next_deadline(&self) -> Duration {
         let now = self.clock.now();
-        self.game
-            .poll_timeout()
+        let endpoint = self.endpoint.as_ref().and_then(Endpoint::poll_timeout);
+        Deadline::earliest([self.game.poll_timeout(), endpoint, self.notifier.poll_timeout()])
             .map_or(LONGEST_SLEEP, |due| due.saturating_since(now).min(LONGEST_SLEEP))
     }
 }
@@ -401,10 +546,60 @@ impl std::fmt::Debug for Server {
     }
 }
 
-/// Opens a socket and lets `poll` watch it; gives its address, too, since port 0 takes any.
-fn listen(poll: &Poll, token: Token, addr: SocketAddr) -> io::Result<(UdpSocket, SocketAddr)> {
-    let mut udp = socket::open(addr)?;
-    poll.registry().register(&mut udp, token, Interest::READABLE)?;
-    let local = udp.local_addr()?;
-    Ok((udp, local))
+/// Opens the sockets of the configuration.
+fn open_all(config: &Config) -> Result<Vec<UdpSocket>, BindError> {
+    let open = |addr| socket::open(addr).map_err(|reason| BindError::Listen { addr, reason });
+    config.listen.iter().copied().map(open).collect()
+}
+
+fn adopt_all(passed: Vec<std::net::UdpSocket>) -> Result<Vec<UdpSocket>, BindError> {
+    passed.into_iter().map(|socket| socket::adopt(socket).map_err(BindError::Passed)).collect()
+}
+
+/// Lets `poll` watch a socket; gives its address, too, since port 0 takes any.
+fn watch(poll: &Poll, token: Token, udp: &mut UdpSocket) -> io::Result<SocketAddr> {
+    poll.registry().register(udp, token, Interest::READABLE)?;
+    udp.local_addr()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    use super::*;
+
+    /// Turns the loop, without ticks, until somebody who asks has his answer.
+    fn ask(server: &mut Server, path: &str) -> String {
+        let mut stream = TcpStream::connect(server.metrics_addr().unwrap()).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\n\r\n").unwrap();
+        let reader = std::thread::spawn(move || {
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer
+        });
+        let mut events = Events::with_capacity(16);
+        while !reader.is_finished() {
+            server.sleep(&mut events, true).unwrap();
+            server.tell_operator();
+        }
+        reader.join().unwrap()
+    }
+
+    #[test]
+    fn a_server_is_ready_from_its_first_tick_until_it_stops() {
+        let config = Config { metrics: Some(([127, 0, 0, 1], 0).into()), ..Config::solo() };
+        let mut server = Server::bind(&config).unwrap();
+        let starting = ask(&mut server, "/readyz");
+        assert!(starting.starts_with("HTTP/1.1 503 ") && starting.ends_with("\r\n\r\nstarting\n"));
+        while server.game.executed().is_empty() && server.meter.tally.ticks == 0 {
+            server.tick(server.clock.now());
+        }
+        let ready = ask(&mut server, "/readyz");
+        assert!(ready.starts_with("HTTP/1.1 200 ") && ready.ends_with("\r\n\r\nready\n"));
+        server.begin_to_stop(server.clock.now(), StopReason::Asked);
+        let stopping = ask(&mut server, "/readyz");
+        assert!(stopping.starts_with("HTTP/1.1 503 ") && stopping.ends_with("\r\n\r\nstopping\n"));
+        assert!(ask(&mut server, "/healthz").starts_with("HTTP/1.1 200 "), "the loop turns");
+    }
 }

@@ -14,13 +14,15 @@ use crate::{Config, Server, Summary};
 /// Trouble of one kind is told this often at most.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Says that a server starts; `source` is where its configuration comes from.
-pub fn started(server: &Server, config: &Config, source: &str) {
+/// Says that a server starts; `source` is where its configuration comes from, `sockets` where its
+/// sockets do.
+pub fn started(server: &Server, config: &Config, source: &str, sockets: &str) {
     info!(
         version = env!("CARGO_PKG_VERSION"),
         config = source,
         seed = server.seed(),
         listen = ?server.local_addrs(),
+        sockets,
         max_players = config.session.max_players,
         "started"
     );

@@ -16,12 +16,18 @@ pub(crate) fn open(addr: SocketAddr) -> io::Result<UdpSocket> {
         // "[::]" means IPv6 on every system, and can stand beside "0.0.0.0" with the same port.
         socket.set_only_v6(true)?;
     }
-    // Small buffers lose more datagrams, nothing else.
-    let _ = socket.set_recv_buffer_size(KERNEL_BUFFER);
-    let _ = socket.set_send_buffer_size(KERNEL_BUFFER);
-    socket.set_nonblocking(true)?;
     socket.bind(&addr.into())?;
-    Ok(UdpSocket::from_std(socket.into()))
+    adopt(socket.into())
+}
+
+/// Takes a socket that is bound already.
+pub(crate) fn adopt(socket: std::net::UdpSocket) -> io::Result<UdpSocket> {
+    let options = socket2::SockRef::from(&socket);
+    // Small buffers lose more datagrams, nothing else.
+    let _ = options.set_recv_buffer_size(KERNEL_BUFFER);
+    let _ = options.set_send_buffer_size(KERNEL_BUFFER);
+    socket.set_nonblocking(true)?;
+    Ok(UdpSocket::from_std(socket))
 }
 
 /// What came of asking a socket for a datagram.

@@ -126,9 +126,116 @@ fn config_toml_of_the_directory_is_read_unless_another_is_named() {
 #[test]
 fn wrong_use_is_status_2() {
     let dir = TempDir::new();
-    for args in [&["--wrong"][..], &["--new-token", "--print-config"], &["--log-level", "loud"]] {
+    for args in [
+        &["--wrong"][..],
+        &["--new-token", "--print-config"],
+        &["--log-level", "loud"],
+        &["--print-config", "--set", "server.open=true"],
+        &["--set", "server.open"],
+        &["--repair", "export", "x.jsonl"],
+        &["export"],
+        &["serve"],
+    ] {
         let output = dir.run(args);
         assert_eq!((output.status.code(), stdout(&output)), (Some(2), ""), "{args:?}");
+    }
+}
+
+#[test]
+fn the_environment_and_the_command_line_go_over_the_file() {
+    let dir = TempDir::new();
+    // Nobody can listen there, so the file alone would not do.
+    let file = "[server]\nlisten = [\"192.0.2.1:1\"]\nname = \"file\"\nmax_players = 5\n";
+    dir.file("config.toml", file);
+    assert_eq!(dir.run(&[]).status.code(), Some(1));
+    let mut command = dir.program();
+    command.env("CAVES__SERVER__LISTEN", "127.0.0.1:0").env("CAVES__SERVER__MAX_PLAYERS", "6");
+    command.args(["--set", "server.max_players=7"]);
+    let server = ServerProcess::start(dir, command, 1);
+    assert_eq!(info(&stranger(server.addrs[0])).max_players, 7);
+    let log = server.wait_for_log("started");
+    let from = "config=\"config.toml, environment CAVES__SERVER__LISTEN, \
+                environment CAVES__SERVER__MAX_PLAYERS, --set server.max_players\"";
+    assert!(log.contains(from), "{log}");
+}
+
+#[test]
+fn a_mistake_in_the_environment_or_a_setting_is_status_2() {
+    let dir = TempDir::new();
+    let mut command = dir.program();
+    command.env("CAVES__SERVER__NAMES", "x").env("CAVES_SERVER_NAMES", "x").arg("--check-config");
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        stderr(&output),
+        "caves-server: environment CAVES__SERVER__NAMES: there is no key \"server.names\"; \
+         --print-config shows all\n"
+    );
+    let output = dir.run(&["--check-config", "--set", "session.timeout_s=1"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        stderr(&output),
+        "caves-server: --set session.timeout_s: session.timeout_s: 1 is not within 3 to 3600\n  \
+         |\n1 | session.timeout_s = 1\n  |                     ^\n"
+    );
+}
+
+#[test]
+fn the_configuration_in_effect_is_printed_without_tokens() {
+    let dir = TempDir::new();
+    let token = "0x8d3f00c1a5b2e497";
+    let entry = format!("[[client]]\nclient_type = 1\nname = \"Ada\"\ntoken = \"{token}\"\n");
+    dir.file("config.toml", &entry);
+    let mut command = dir.program();
+    command.env("CAVES__LOG__LEVEL", "warn").env("CAVES__SERVER__MOTD", "mind the gap");
+    command.args(["--print-effective", "--log-level", "debug"]);
+    let output = command.output().unwrap();
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""));
+    let text = stdout(&output);
+    for line in [
+        "[[client]] # config.toml:1",
+        "token = # <hidden>",
+        "motd = \"mind the gap\" # environment CAVES__SERVER__MOTD",
+        "level = \"debug\" # --log-level",
+        "tick_rate = 10 # default",
+    ] {
+        assert!(text.lines().any(|other| other == line), "{line} is missing in {text}");
+    }
+    assert!(!text.contains("8d3f00c1a5b2e497"), "{text}");
+    // Without tokens it is a configuration.
+    let printed = dir.run(&["--print-effective", "--set", "client=[]"]);
+    dir.file("config.toml", stdout(&printed));
+    assert_eq!(dir.run(&["--check-config"]).status.code(), Some(0));
+}
+
+#[test]
+fn where_nothing_is_kept_there_is_nothing_to_export_or_repair() {
+    let dir = TempDir::new();
+    dir.file("config.toml", "[world]\nstore = \"memory\"\n");
+    for (args, verb) in [
+        (&["export", "x.jsonl"][..], "export"),
+        (&["import", "x.jsonl"], "import"),
+        (&["--repair"], "repair"),
+    ] {
+        let output = dir.run(args);
+        assert_eq!((output.status.code(), stdout(&output)), (Some(2), ""), "{args:?}");
+        assert_eq!(
+            stderr(&output),
+            format!(
+                "caves-server: cannot {verb}: world.store is \"memory\", which keeps nothing\n"
+            )
+        );
+    }
+}
+
+#[test]
+fn the_help_tells_of_commands_and_layers() {
+    let dir = TempDir::new();
+    let help = dir.run(&["--help"]);
+    assert_eq!(help.status.code(), Some(0));
+    for piece in ["export", "import", "--repair", "--print-effective", "CAVES__SERVER__MAX_PLAYERS"]
+    {
+        assert!(stdout(&help).contains(piece), "{piece} is missing");
     }
 }
 

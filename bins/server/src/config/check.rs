@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::{Range, RangeInclusive};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use caves_session::IpNet;
@@ -12,9 +13,12 @@ use caves_wire::caves::{ClientType, Token, tag};
 use caves_wire::text;
 use toml::Spanned;
 
-use super::error::{ConfigError, Source};
-use super::file::{self, BanTable, ClientTable, File, LimitsTable, ServerTable, WorldTable};
-use super::{Config, loopback};
+use super::error::{ConfigError, NOT_A_TOKEN, Source};
+use super::file::{
+    self, BanTable, ClientTable, ControlTable, File, LimitsTable, MetricsTable, ServerTable,
+    WorldTable,
+};
+use super::{Config, ControlConfig, StoreConfig, loopback};
 
 /// Sockets at most: each turn of the loop asks them all.
 const MAX_SOCKETS: usize = 64;
@@ -22,24 +26,51 @@ const MAX_SOCKETS: usize = 64;
 const MIN_TOKEN: u64 = 1 << 32;
 /// What fits a Refuse that answers the shortest Join with a name, and more than a sentence.
 const MAX_REASON: usize = 200;
+/// The longest path that Linux opens.
+const MAX_PATH: usize = 4095;
+/// What the address of a Unix socket has room for.
+const MAX_SOCKET_PATH: usize = 107;
 
 type Checked<T> = Result<T, ConfigError>;
 
-/// Puts what the file says over the defaults.
-pub(super) fn apply(source: Source<'_>, file: File) -> Checked<Config> {
-    let mut config = Config::default();
-    let File { server, world, session, limits, client, ban, log } = file;
-    source.server(server, &mut config)?;
-    source.world(world, &mut config)?;
-    let mut timeout = config.session.timeout.as_secs();
-    source.number("session.timeout_s", session.timeout_s, 3..=3600, &mut timeout)?;
-    config.session.timeout = Duration::from_secs(timeout);
-    source.limits(limits, &mut config)?;
-    config.session.clients = source.clients(client)?;
-    config.session.bans = ban.into_iter().map(|entry| source.ban(entry)).collect::<Checked<_>>()?;
-    config.log.level = log.level.unwrap_or(config.log.level);
-    config.log.format = log.format.unwrap_or(config.log.format);
-    Ok(config)
+/// A configuration to which layers are added: the defaults before the first.
+#[derive(Debug)]
+pub(super) struct Draft {
+    config: Config,
+    /// Kept here also without a socket: a later layer may name one.
+    control_mode: u32,
+}
+
+impl Draft {
+    pub(super) fn new() -> Self {
+        Self { config: Config::default(), control_mode: ControlConfig::DEFAULT_MODE }
+    }
+
+    /// Puts what a layer says over what is there. After an error the draft is of no use.
+    pub(super) fn apply(&mut self, source: Source<'_>, file: File) -> Checked<()> {
+        let config = &mut self.config;
+        let File { server, world, session, limits, client, ban, control, metrics, log } = file;
+        source.server(server, config)?;
+        source.world(world, config)?;
+        source.seconds("session.timeout_s", session.timeout_s, 3, &mut config.session.timeout)?;
+        source.limits(limits, config)?;
+        if let Some(client) = client {
+            config.session.clients = source.clients(client)?;
+        }
+        if let Some(ban) = ban {
+            let bans = ban.into_iter().map(|entry| source.ban(entry));
+            config.session.bans = bans.collect::<Checked<_>>()?;
+        }
+        source.control(control, &mut config.control, &mut self.control_mode)?;
+        source.metrics(metrics, &mut config.metrics)?;
+        config.log.level = log.level.unwrap_or(config.log.level);
+        config.log.format = log.format.unwrap_or(config.log.format);
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Config {
+        self.config
+    }
 }
 
 impl Source<'_> {
@@ -68,11 +99,7 @@ impl Source<'_> {
         }
         let mut all: Vec<SocketAddr> = Vec::new();
         for entry in list.get_ref() {
-            let text = entry.get_ref();
-            let addr = text.parse().map_err(|_| {
-                let message = format!("{text:?} is no \"ADDRESS:PORT\"");
-                self.wrong(KEY, entry.span(), &message)
-            })?;
+            let addr = self.socket_addr(KEY, entry)?;
             if all.contains(&addr) && addr.port() != 0 {
                 return Err(self.wrong(KEY, entry.span(), &format!("{addr} is listed twice")));
             }
@@ -81,15 +108,55 @@ impl Source<'_> {
         Ok(all)
     }
 
+    fn socket_addr(self, key: &str, given: &Spanned<String>) -> Checked<SocketAddr> {
+        let text = given.get_ref();
+        text.parse()
+            .map_err(|_| self.wrong(key, given.span(), &format!("{text:?} is no \"ADDRESS:PORT\"")))
+    }
+
     fn world(self, table: WorldTable, config: &mut Config) -> Checked<()> {
-        config.seed = table.seed.map(|file::Seed(seed)| seed);
-        match table.store {
-            Some(store) if store.get_ref() != "memory" => {
-                let message = format!("{:?} is no store; only \"memory\" is", store.get_ref());
-                Err(self.wrong("world.store", store.span(), &message))
-            }
-            _ => Ok(()),
+        config.seed = table.seed.map(|file::Seed(seed)| seed).or(config.seed);
+        if let Some(store) = table.store {
+            config.store = match self.line("world.store", &store, 1..=MAX_PATH)?.as_str() {
+                "memory" => StoreConfig::Memory,
+                path => StoreConfig::File(PathBuf::from(path)),
+            };
         }
+        let interval = &mut config.save_interval;
+        self.seconds("world.save_interval_s", table.save_interval_s, 1, interval)
+    }
+
+    fn control(
+        self,
+        table: ControlTable,
+        control: &mut Option<ControlConfig>,
+        mode: &mut u32,
+    ) -> Checked<()> {
+        if let Some(given) = table.mode {
+            *mode = file::permissions(given.get_ref()).ok_or_else(|| {
+                let message = format!("{:?} is not within \"0000\" to \"0777\"", given.get_ref());
+                self.wrong("control.mode", given.span(), &message)
+            })?;
+        }
+        let socket = match table.socket {
+            Some(given) => match self.line("control.socket", &given, 0..=MAX_SOCKET_PATH)? {
+                none if none.is_empty() => None,
+                path => Some(PathBuf::from(path)),
+            },
+            None => control.take().map(|control| control.socket),
+        };
+        *control = socket.map(|socket| ControlConfig { socket, mode: *mode });
+        Ok(())
+    }
+
+    fn metrics(self, table: MetricsTable, metrics: &mut Option<SocketAddr>) -> Checked<()> {
+        if let Some(given) = table.listen {
+            *metrics = match given.get_ref().as_str() {
+                "" => None,
+                _ => Some(self.socket_addr("metrics.listen", &given)?),
+            };
+        }
+        Ok(())
     }
 
     fn limits(self, table: LimitsTable, config: &mut Config) -> Checked<()> {
@@ -174,10 +241,7 @@ impl Source<'_> {
         match file::hexadecimal(given.get_ref()) {
             Some(token) if token >= MIN_TOKEN => Ok(Token(token)),
             Some(_) => Err(self.wrong("client.token", given.span(), "it is below 0x100000000")),
-            None => {
-                let message = "expected \"0x\" and up to 16 hexadecimal digits";
-                Err(self.wrong("client.token", given.span(), message))
-            }
+            None => Err(self.wrong("client.token", given.span(), NOT_A_TOKEN)),
         }
     }
 
@@ -201,6 +265,20 @@ impl Source<'_> {
             None => "banned".to_owned(),
         };
         Ok(Ban { target, reason })
+    }
+
+    /// Whole seconds, up to an hour.
+    fn seconds(
+        self,
+        key: &str,
+        given: Option<Spanned<i64>>,
+        least: u64,
+        place: &mut Duration,
+    ) -> Checked<()> {
+        let mut seconds = place.as_secs();
+        self.number(key, given, least..=3600, &mut seconds)?;
+        *place = Duration::from_secs(seconds);
+        Ok(())
     }
 
     fn number<T>(

@@ -25,16 +25,62 @@ pub enum ConfigError {
         /// The line's text, with carets below what is wrong.
         excerpt: String,
     },
+    /// A value outside the file is no TOML, or says something that a server cannot do.
+    #[error("{origin}: {message}\n{excerpt}")]
+    Setting {
+        /// Where it was given: `environment CAVES__SERVER__NAME`.
+        origin: String,
+        /// What is wrong, beginning with the key where there is one.
+        message: String,
+        /// The key and the value as they were understood, with carets below what is wrong.
+        excerpt: String,
+    },
+    /// A value outside the file has no key.
+    #[error("{origin}: there is no key \"{key}\"; --print-config shows all")]
+    NoSuchKey {
+        /// Where it was given.
+        origin: String,
+        /// What it is for.
+        key: String,
+    },
+    /// Two variables of the environment differ in case alone.
+    #[error("{origin}: {key} is set by {first} already")]
+    Twice {
+        /// Where it was given a second time.
+        origin: String,
+        /// What it is for.
+        key: String,
+        /// The first variable.
+        first: String,
+    },
+    /// A variable of the environment is not UTF-8.
+    #[error("{origin}: it is not UTF-8")]
+    NotText {
+        /// Which one.
+        origin: String,
+    },
 }
 
-/// A configuration file while it is read: turns spans of bytes into errors.
-#[derive(Debug, Clone, Copy)]
+/// A layer of the configuration while it is read: turns spans of bytes into errors.
+#[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
-    pub(super) file: &'a str,
+    pub(super) name: &'a str,
     pub(super) text: &'a str,
+    /// Whether a reader can look at its lines.
+    pub(super) is_file: bool,
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
+    /// A file.
+    pub(super) const fn file(name: &'a str, text: &'a str) -> Self {
+        Self { name, text, is_file: true }
+    }
+
+    /// One value from elsewhere, written as a file would.
+    pub(super) const fn setting(name: &'a str, text: &'a str) -> Self {
+        Self { name, text, is_file: false }
+    }
+
     /// What is wrong with the value of `key`, which stands at `span`.
     pub(super) fn wrong(self, key: &str, span: Range<usize>, message: &str) -> ConfigError {
         self.invalid(span, format!("{key}: {message}"))
@@ -48,14 +94,21 @@ impl Source<'_> {
         let shown = error.to_string();
         let key = shown.trim_end().rsplit_once("\nin `").and_then(|(_, key)| key.strip_suffix('`'));
         match key {
-            Some(key) => self.wrong(key, span, error.message()),
+            // The parser's message shows the value.
+            Some(key @ "client.token") => self.wrong(key, span, NOT_A_TOKEN),
+            Some(key) => self.invalid(span, without_tokens(format!("{key}: {}", error.message()))),
             None => self.invalid(span, error.message().to_owned()),
         }
     }
 
     fn invalid(self, span: Range<usize>, message: String) -> ConfigError {
         let (line, excerpt) = excerpt(self.text, span);
-        ConfigError::Invalid { file: self.file.to_owned(), line, message, excerpt }
+        let excerpt = without_tokens(excerpt);
+        let name = self.name.to_owned();
+        match self.is_file {
+            true => ConfigError::Invalid { file: name, line, message, excerpt },
+            false => ConfigError::Setting { origin: name, message, excerpt },
+        }
     }
 }
 
@@ -74,6 +127,33 @@ fn excerpt(text: &str, span: Range<usize>) -> (usize, String) {
     let margin = " ".repeat(line.to_string().len());
     let carets = "^".repeat(carets);
     (line, format!("{margin} |\n{line} | {shown}\n{margin} | {indent}{carets}"))
+}
+
+/// What is said about a token that is none, without showing it.
+pub(super) const NOT_A_TOKEN: &str = "expected \"0x\" and up to 16 hexadecimal digits";
+
+/// Errors come to the log at a reload, and logs to people who should not have tokens: where a text
+/// is about clients or tokens, what may be one is replaced by as many stars, so that carets fit.
+fn without_tokens(text: String) -> String {
+    let speaks_of_one = text.to_ascii_lowercase().contains("token") || text.contains("client");
+    if !speaks_of_one {
+        return text;
+    }
+    let mut shown = String::new();
+    for piece in text.split_inclusive(|c: char| !c.is_ascii_alphanumeric()) {
+        let word = piece.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+        if may_be_a_token(word) {
+            shown.extend([&*"*".repeat(word.len()), &piece[word.len()..]]);
+        } else {
+            shown += piece;
+        }
+    }
+    shown
+}
+
+/// Whether a word is as long as the shortest token, "0x" and nine digits, or longer.
+fn may_be_a_token(word: &str) -> bool {
+    word.len() >= 11 && word.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]

@@ -18,8 +18,11 @@ pub(super) struct File {
     pub(super) world: WorldTable,
     pub(super) session: SessionTable,
     pub(super) limits: LimitsTable,
-    pub(super) client: Vec<ClientTable>,
-    pub(super) ban: Vec<Spanned<BanTable>>,
+    // Nothing and an empty list differ: only what is said goes over what another layer said.
+    pub(super) client: Option<Vec<ClientTable>>,
+    pub(super) ban: Option<Vec<Spanned<BanTable>>>,
+    pub(super) control: ControlTable,
+    pub(super) metrics: MetricsTable,
     pub(super) log: LogTable,
 }
 
@@ -39,6 +42,7 @@ pub(super) struct ServerTable {
 pub(super) struct WorldTable {
     pub(super) seed: Option<Seed>,
     pub(super) store: Text,
+    pub(super) save_interval_s: Number,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -83,6 +87,19 @@ pub(super) struct LogTable {
     pub(super) format: Option<LogFormat>,
 }
 
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub(super) struct ControlTable {
+    pub(super) socket: Text,
+    pub(super) mode: Text,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub(super) struct MetricsTable {
+    pub(super) listen: Text,
+}
+
 /// The world's seed. TOML promises no integers above 2^63 - 1, so digits in a string will do.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seed(pub(super) u64);
@@ -123,9 +140,26 @@ pub(super) fn hexadecimal(text: &str) -> Option<u64> {
     plain.then(|| u64::from_str_radix(digits, 16).ok()).flatten()
 }
 
+/// Reads the permissions of a file: 1 to 4 octal digits, 0 to 777.
+pub(super) fn permissions(text: &str) -> Option<u32> {
+    let plain = (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    let mode = plain.then(|| u32::from_str_radix(text, 8).ok()).flatten()?;
+    (mode <= 0o777).then_some(mode)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn permissions_are_up_to_777_in_octal_digits() {
+        for (text, mode) in [("0600", 384), ("0000", 0), ("0777", 511), ("7", 7), ("660", 432)] {
+            assert_eq!(permissions(text), Some(mode), "{text}");
+        }
+        for bad in ["", "0o600", "+600", "-1", "0800", "1000", "00600", "rw-------", " 600"] {
+            assert_eq!(permissions(bad), None, "{bad:?}");
+        }
+    }
 
     #[test]
     fn hexadecimal_numbers_have_a_prefix_and_up_to_16_digits() {

@@ -30,11 +30,16 @@ fn net(text: &str) -> IpNet {
 
 #[test]
 fn an_empty_file_says_the_defaults() {
-    let Config { session, listen, seed, log } = parse("");
+    let Config { session, listen, seed, store, save_interval, control, metrics, log } = parse("");
     assert_eq!((session.name.as_str(), session.motd.as_str()), ("Forgotten Caves", ""));
     assert_eq!(listen, ["127.0.0.1:21068".parse().unwrap()]);
     assert_eq!((session.max_players, session.tick_rate, session.open), (64, 10, false));
     assert_eq!(seed, None);
+    assert_eq!(store, StoreConfig::File("caves.redb".into()));
+    assert_eq!(save_interval, Duration::from_secs(1));
+    // 0600 is 6 * 64.
+    assert_eq!(control, Some(ControlConfig { socket: "caves.sock".into(), mode: 384 }));
+    assert_eq!(metrics, None);
     assert_eq!(session.timeout, Duration::from_secs(10));
     let strangers = &session.strangers;
     assert_eq!((strangers.per_second, strangers.burst), (10, 20));
@@ -59,7 +64,8 @@ fn every_key_can_be_set() {
         open = true
         [world]
         seed = 9223372036854775807
-        store = "memory"
+        store = "/var/lib/caves/Grüße.redb"
+        save_interval_s = 3600
         [session]
         timeout_s = 3600
         [limits]
@@ -77,17 +83,27 @@ fn every_key_can_be_set() {
         token = "0x100000000"
         from = []
         tags = true
+        [control]
+        socket = "/run/caves/caves.sock"
+        mode = "0660"
+        [metrics]
+        listen = "[::1]:21069"
         [log]
         level = "trace"
         format = "json"
         "#,
     );
-    let Config { session, listen, seed, log } = config;
+    let Config { session, listen, seed, store, save_interval, control, metrics, log } = config;
     assert_eq!((session.name.as_str(), session.motd.as_str()), ("Grüße", "hello"));
     let addrs: Vec<String> = listen.iter().map(SocketAddr::to_string).collect();
     assert_eq!(addrs, ["0.0.0.0:1", "[::]:1", "127.0.0.1:0", "127.0.0.1:0"]);
     assert_eq!((session.max_players, session.tick_rate, session.open), (10_000, 20, true));
     assert_eq!(seed, Some(0x7FFF_FFFF_FFFF_FFFF));
+    assert_eq!(store, StoreConfig::File("/var/lib/caves/Grüße.redb".into()));
+    assert_eq!(save_interval, Duration::from_secs(3600));
+    // 0660 is 6 * 64 + 6 * 8.
+    assert_eq!(control, Some(ControlConfig { socket: "/run/caves/caves.sock".into(), mode: 432 }));
+    assert_eq!(metrics, Some("[::1]:21069".parse().unwrap()));
     assert_eq!(session.timeout, Duration::from_secs(3600));
     let strangers = &session.strangers;
     assert_eq!((strangers.per_second, strangers.burst), (1, 2));
@@ -153,7 +169,7 @@ fn the_printed_configuration_has_every_key_and_its_examples_are_valid() {
         count += printed.len();
         assert_eq!(printed, known(&format!("{head}\nx = 1")), "{table}");
     }
-    assert_eq!(count, 6 + 2 + 1 + 5 + 6 + 3 + 2);
+    assert_eq!(count, 6 + 3 + 1 + 5 + 6 + 3 + 2 + 1 + 2);
 }
 
 #[test]
@@ -176,7 +192,7 @@ fn an_unknown_key_is_shown_with_the_names_that_are_known() {
     assert_eq!(
         error("\n\n[sever]\n"),
         "config.toml:3: unknown field `sever`, expected one of `server`, `world`, `session`, \
-         `limits`, `client`, `ban`, `log`
+         `limits`, `client`, `ban`, `control`, `metrics`, `log`
   |
 3 | [sever]
   |  ^^^^^"
@@ -245,6 +261,7 @@ fn numbers_stay_within_their_bounds() {
     let cases = [
         ("server", "max_players", 1, 10_000),
         ("server", "tick_rate", 1, 20),
+        ("world", "save_interval_s", 1, 3600),
         ("session", "timeout_s", 3, 3600),
         ("limits", "strangers_per_second", 1, 100_000),
         ("limits", "strangers_burst", 1, 100_000),
@@ -289,14 +306,67 @@ fn a_seed_is_a_number_or_hexadecimal_digits() {
 }
 
 #[test]
-fn only_the_store_that_exists_is_accepted() {
+fn a_world_is_kept_in_a_file_or_in_memory() {
+    let store = |value: &str| parse(&format!("[world]\nstore = \"{value}\"\n")).store;
+    assert_eq!(store("memory"), StoreConfig::Memory);
+    assert_eq!(store("./memory"), StoreConfig::File("./memory".into()));
+    assert_eq!(store("a/b.redb"), StoreConfig::File("a/b.redb".into()));
     assert_eq!(
-        error("[world]\nstore = \"redb\"\n"),
-        "config.toml:2: world.store: \"redb\" is no store; only \"memory\" is
+        error("[world]\nstore = \"\"\n"),
+        "config.toml:2: world.store: it has 0 bytes, 1 to 4095 are allowed
   |
-2 | store = \"redb\"
-  |         ^^^^^^"
+2 | store = \"\"
+  |         ^^"
     );
+    assert_eq!(
+        complaint("[world]\nstore = \"a\\nb\""),
+        "config.toml:2: world.store: it holds control or invisible characters"
+    );
+}
+
+#[test]
+fn commands_are_taken_on_a_socket_with_permissions_or_nowhere() {
+    let control = |text: &str| parse(&format!("[control]\n{text}\n")).control;
+    assert_eq!(control("socket = \"\"\nmode = \"0777\""), None);
+    let longest = "s".repeat(107);
+    assert_eq!(control(&format!("socket = \"{longest}\"")).unwrap().socket, Path::new(&longest));
+    assert_eq!(
+        complaint(&format!("[control]\nsocket = \"{longest}s\"")),
+        "config.toml:2: control.socket: it has 108 bytes, 0 to 107 are allowed"
+    );
+    assert_eq!(control("mode = \"0777\"").unwrap().mode, 511);
+    assert_eq!(control("mode = \"0000\"").unwrap().mode, 0);
+    assert_eq!(
+        error("[control]\nmode = \"1777\"\n"),
+        "config.toml:2: control.mode: \"1777\" is not within \"0000\" to \"0777\"
+  |
+2 | mode = \"1777\"
+  |        ^^^^^^"
+    );
+    assert_eq!(
+        complaint("[control]\nmode = 600"),
+        "config.toml:2: control.mode: invalid type: integer `600`, expected a string"
+    );
+}
+
+#[test]
+fn figures_are_told_at_an_address_or_nowhere() {
+    let metrics = |value: &str| parse(&format!("[metrics]\nlisten = \"{value}\"")).metrics;
+    assert_eq!(metrics(""), None);
+    assert_eq!(metrics("127.0.0.1:21069"), Some(([127, 0, 0, 1], 21069).into()));
+    assert_eq!(
+        error("[metrics]\nlisten = \"21069\"\n"),
+        "config.toml:2: metrics.listen: \"21069\" is no \"ADDRESS:PORT\"
+  |
+2 | listen = \"21069\"
+  |          ^^^^^^^"
+    );
+}
+
+#[test]
+fn a_server_for_one_touches_no_file_and_takes_no_commands() {
+    let Config { store, control, metrics, .. } = Config::solo();
+    assert_eq!((store, control, metrics), (StoreConfig::Memory, None, None));
 }
 
 #[test]
@@ -399,7 +469,7 @@ fn tokens_are_large_and_belong_to_one_name() {
         error(&(client("\"0x100000000\"") + "\n" + second)),
         "config.toml:9: client.token: the entry of line 4 has it already
   |
-9 | token = \"0x0100000000\"
+9 | token = \"************\"
   |         ^^^^^^^^^^^^^^"
     );
 }

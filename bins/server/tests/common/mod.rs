@@ -46,10 +46,16 @@ impl TempDir {
         path
     }
 
-    /// The program, to be run in this directory.
+    /// The program, to be run in this directory: what it keeps and where it takes commands is
+    /// there, too. What the tester's own environment says about a server is not heard.
     pub(crate) fn program(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_caves-server"));
         command.current_dir(&self.0).env_remove("NO_COLOR").stdin(Stdio::null());
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().to_uppercase().starts_with("CAVES__") {
+                command.env_remove(name);
+            }
+        }
         command
     }
 
@@ -71,6 +77,7 @@ pub(crate) struct ServerProcess {
     pub(crate) addrs: Vec<SocketAddr>,
     child: Child,
     stderr: Arc<Mutex<String>>,
+    lines: Receiver<String>,
     _dir: TempDir,
 }
 
@@ -91,15 +98,25 @@ impl ServerProcess {
             .expect("the program starts");
         let stderr = collect(child.stderr.take().expect("a pipe"));
         let lines = lines(child.stdout.take().expect("a pipe"));
-        let mut server = Self { addrs: Vec::new(), child, stderr, _dir: dir };
+        let mut server = Self { addrs: Vec::new(), child, stderr, lines, _dir: dir };
         for _ in 0..sockets {
-            let line = lines.recv_timeout(PATIENCE).unwrap_or_else(|_| {
-                panic!("no line on standard output; standard error: {}", server.stderr_so_far())
-            });
+            let line = server.next_line();
             let addr = line.strip_prefix("listening udp ").and_then(|addr| addr.parse().ok());
             server.addrs.push(addr.unwrap_or_else(|| panic!("unexpected line {line:?}")));
         }
         server
+    }
+
+    /// What it says next on standard output.
+    pub(crate) fn next_line(&self) -> String {
+        self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+            panic!("no line on standard output; standard error: {}", self.stderr_so_far())
+        })
+    }
+
+    /// What it said on standard output until it ended, as far as nobody has read it.
+    pub(crate) fn rest_of_stdout(&self) -> Vec<String> {
+        std::iter::from_fn(|| self.lines.recv_timeout(PATIENCE).ok()).collect()
     }
 
     /// The server's process id.

@@ -1,0 +1,109 @@
+//! What the loop notes as it goes, and the figures made of it.
+
+use std::time::Duration;
+
+use caves_link::time::Instant;
+use caves_wire::caves::Tick;
+
+use super::{About, Figures, Gauges, Process, StoreFigures, Tally, receive_drops};
+use crate::traffic::Traffic;
+
+/// Everything that is counted for the metrics outside of sessions and world.
+#[derive(Debug, Default)]
+pub(crate) struct Meter {
+    pub(crate) traffic: Traffic,
+    pub(crate) tally: Tally,
+    pub(crate) about: About,
+    /// Those of the UDP sockets.
+    pub(crate) inodes: Vec<u64>,
+    /// What the configuration says at the moment.
+    pub(crate) max_players: usize,
+    /// How the store is, if there is one; brought up to date by whoever owns it.
+    pub(crate) store: Option<StoreFigures>,
+    /// The tick of which not all is sent.
+    since: Option<Instant>,
+}
+
+impl Meter {
+    /// The world went from one tick to another at this moment; the same tick twice says that there was
+    /// none.
+    pub(crate) fn note_tick(&mut self, began: Instant, before: Tick, after: Tick) {
+        let ticks = after.get().wrapping_sub(before.get());
+        if ticks > 0 {
+            // What the last one had left to send is never sent.
+            self.note_sent(began);
+            self.tally.ticks += u64::from(ticks);
+            self.since = Some(began);
+        }
+    }
+
+    /// All that there was to send was sent.
+    pub(crate) fn note_sent(&mut self, now: Instant) {
+        if let Some(since) = self.since.take() {
+            self.tally.tick_times.note(now.saturating_since(since));
+        }
+    }
+
+    /// All figures of this moment. The files of the kernel are read here, which takes about as long as
+    /// a tick with few players.
+    pub(crate) fn figures(&self, game: &caves_game::Server, unsent: u64, unread: u64) -> Figures {
+        Figures {
+            about: self.about.clone(),
+            tally: self.tally.clone(),
+            traffic: self.traffic.clone(),
+            counters: game.counters().clone(),
+            unsent,
+            unread,
+            kernel_drops: receive_drops(&self.inodes),
+            gauges: Gauges {
+                players: game.players(),
+                max_players: self.max_players,
+                chunks_loaded: game.world().loaded_chunks(),
+                entities: game.world().entity_count(),
+                sessions: game.sessions().gauges(),
+                round_trips: round_trips(game),
+            },
+            store: self.store.clone(),
+            process: Process::read(),
+        }
+    }
+}
+
+/// The round trips that sessions know of.
+fn round_trips(_game: &caves_game::Server) -> Vec<Duration> {
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(us: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(us)
+    }
+
+    #[test]
+    fn a_tick_lasts_until_all_of_it_is_sent() {
+        let mut meter = Meter::default();
+        meter.note_sent(at(5));
+        assert_eq!(meter.tally.tick_times.count(), 0);
+        meter.note_tick(at(1_000), Tick::new(7), Tick::new(7));
+        meter.note_sent(at(2_000));
+        assert_eq!((meter.tally.ticks, meter.tally.tick_times.count()), (0, 0));
+        meter.note_tick(at(3_000), Tick::new(u32::MAX), Tick::new(1));
+        meter.note_sent(at(3_700));
+        meter.note_sent(at(9_000));
+        assert_eq!((meter.tally.ticks, meter.tally.tick_times.count()), (2, 1));
+        assert!((meter.tally.tick_times.sum_s() - 0.000_7).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_tick_that_is_overtaken_lasted_until_the_next_one() {
+        let mut meter = Meter::default();
+        meter.note_tick(at(0), Tick::new(1), Tick::new(2));
+        meter.note_tick(at(100_000), Tick::new(2), Tick::new(3));
+        meter.note_sent(at(100_300));
+        assert_eq!(meter.tally.tick_times.count(), 2);
+        assert!((meter.tally.tick_times.sum_s() - 0.100_3).abs() < 1e-12);
+    }
+}
