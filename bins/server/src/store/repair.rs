@@ -27,7 +27,7 @@ pub(super) fn repair(path: &Path, formats: Formats) -> Result<(), StoreError> {
     if !path.try_exists().map_err(StoreError::system(path, "look at"))? {
         return Err(StoreError::Nothing(path.to_owned()));
     }
-    let Some(file) = examine(path, formats)? else {
+    let Some(unsound) = examine(path, formats)? else {
         info!(store = %path.display(), "nothing is damaged: nothing to repair");
         return Ok(());
     };
@@ -37,8 +37,8 @@ pub(super) fn repair(path: &Path, formats: Formats) -> Result<(), StoreError> {
         let (path, copy) = (path.to_owned(), kept.clone());
         StoreError::Hopeless { path, why: why.to_owned(), copy }
     };
-    let Unsound { file, survey } = file;
-    let Some(file) = file else { return Err(hopeless(&survey)) };
+    let Unsound { file, why } = unsound;
+    let Some(file) = file else { return Err(hopeless(&why)) };
     let saved = salvage(path, &kept, &file).map_err(|error| match error {
         Unsaved::Store(error) => error,
         Unsaved::NoWorld => hopeless(
@@ -55,7 +55,7 @@ pub(super) fn repair(path: &Path, formats: Formats) -> Result<(), StoreError> {
 /// A file with something wrong: open if it can be, and what redb says.
 struct Unsound {
     file: Option<RedbFile>,
-    survey: String,
+    why: String,
 }
 
 /// `None` when all is well.
@@ -69,16 +69,16 @@ fn examine(path: &Path, formats: Formats) -> Result<Option<Unsound>, StoreError>
             let has_world = file.get(Table::Meta, meta::KEY).is_ok_and(|found| found.is_some());
             return Ok(match survey {
                 Ok(survey) if survey.is_whole() && (has_world || is_fresh(&survey)) => None,
-                Ok(survey) => Some(Unsound { file: Some(file), survey: survey.to_string() }),
-                Err(error) => Some(Unsound { file: Some(file), survey: error.to_string() }),
+                Ok(survey) => Some(Unsound { file: Some(file), why: survey.to_string() }),
+                Err(error) => Some(Unsound { file: Some(file), why: error.to_string() }),
             });
         }
         Err(DiskError::Damaged(what)) => what,
         Err(error) => return Err(StoreError::disk(path, "open")(error)),
     };
-    match RedbFile::examine(path, false) {
-        Ok(file) => Ok(Some(Unsound { file: Some(file), survey: refused })),
-        Err(DiskError::Damaged(what)) => Ok(Some(Unsound { file: None, survey: what })),
+    match RedbFile::salvage(path) {
+        Ok(file) => Ok(Some(Unsound { file: Some(file), why: refused })),
+        Err(DiskError::Damaged(why)) => Ok(Some(Unsound { file: None, why })),
         Err(error) => Err(StoreError::disk(path, "open")(error)),
     }
 }
