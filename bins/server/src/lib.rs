@@ -20,6 +20,7 @@ mod net;
 mod random;
 pub mod report;
 mod socket;
+pub mod store;
 pub mod stream;
 mod systemd;
 pub mod traffic;

@@ -210,7 +210,7 @@ impl Server {
         let waker = Waker::new(poll.registry(), STOP).map_err(BindError::Poll)?;
         let mut random = OsRandom::new().map_err(BindError::Random)?;
         let seed = config.seed.unwrap_or_else(|| random.next_u64());
-        let game = caves_game::ServerConfig { session: config.session.clone(), seed };
+        let game = caves_game::ServerConfig { session: config.session.clone(), seed, keep: None };
         let (clock, unix_ms) = (Clock::start(), unix_millis());
         let game = caves_game::Server::new(game, Box::new(random), clock.now(), unix_ms);
         meter.about = About::this(game.world().content(), unix_ms);

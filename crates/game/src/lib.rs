@@ -48,5 +48,5 @@ mod words;
 
 pub use client::Client;
 pub use mirror::Mirror;
-pub use save::{Save, StoreReply, StoreRequest};
-pub use server::{Executed, Server, ServerConfig, ServerEvent};
+pub use save::{Keep, Save, StoreReply, StoreRequest};
+pub use server::{Executed, SaveTicket, Server, ServerConfig, ServerEvent, Told};

@@ -1,9 +1,25 @@
 //! What the game asks of whoever keeps its world, and what it is told.
 //!
-//! The game does no IO: its server says by two more verbs what should be read or written, and takes the
-//! answer whenever it comes. Neither waits.
+//! The game does no IO: [`Server::poll_store`](crate::Server::poll_store) says what should be read or
+//! written, [`Server::handle_stored`](crate::Server::handle_stored) takes the answer, whenever it comes. Neither
+//! waits.
+
+use std::time::Duration;
 
 use caves_world::{ChunkPos, ChunkRecord, PlayerRecord, WorldRecord};
+
+/// A world that is kept: what there is of it, and how often it is saved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keep {
+    /// What was kept of the world; nothing for a new one.
+    pub world: Option<WorldRecord>,
+    /// All players that were kept.
+    pub players: Vec<PlayerRecord>,
+    /// From one save to the next.
+    pub interval: Duration,
+    /// Chunks that stay in memory with no player near.
+    pub idle_chunks: usize,
+}
 
 /// Something to do with the store.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,8 @@
 //! A whole server: sessions, a world, and one tick after the other.
 
+mod keep;
+mod operate;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -13,11 +16,18 @@ use caves_session::fault::Fault;
 use caves_session::{Counters, Peer, Random, Transmit};
 use caves_wire::caves::{ChunkEntry, EventKind, RefuseReason, Sequence, Tick};
 use caves_wire::text;
-use caves_world::{ChunkPos, Command, Direction, EntityId, Event, World, WorldConfig};
+use caves_world::{
+    ChunkPos, Command, Direction, EntityId, Event, SPAWN, World, WorldConfig, WorldRecord,
+};
 
 use crate::convert::{command, entity_from_wire, entity_to_wire};
 use crate::replicate::{self, ChunkState, Update, VersionOffset};
+use crate::save::Keep;
 use crate::words;
+
+use keep::Keeping;
+pub use keep::SaveTicket;
+pub use operate::Told;
 
 /// Ticks that are made up for after a pause; the rest is dropped.
 const CATCH_UP: u32 = 5;
@@ -33,8 +43,10 @@ const SAY_BURST: u32 = 3;
 pub struct ServerConfig {
     /// How it treats its clients.
     pub session: SessionConfig,
-    /// Which caves they are.
+    /// Which caves they are; of no meaning for a world that is kept already.
     pub seed: u64,
+    /// How the world is kept; `None` forgets it.
+    pub keep: Option<Keep>,
 }
 
 /// What an operator should know.
@@ -86,6 +98,11 @@ pub enum ServerEvent {
         /// How many ticks there were none.
         count: u64,
     },
+    /// What is kept of a chunk cannot be read. Nobody enters it.
+    ChunkUnreadable {
+        /// Which.
+        pos: ChunkPos,
+    },
 }
 
 /// An action that was executed: for logs, replays and tests.
@@ -110,6 +127,8 @@ struct Player {
     entity: EntityId,
     chunks: ChunkState,
     says: TokenBucket,
+    /// Whether it is kept under its name when it goes.
+    is_registered: bool,
 }
 
 /// What is being sent of the present tick: player by player, state, entities, then chunks.
@@ -151,6 +170,7 @@ pub struct Server {
     /// The slots of those in the caves, in the order of this tick; reused.
     order: Vec<usize>,
     executed: Vec<Executed>,
+    keeping: Option<Keeping>,
 }
 
 impl Server {
@@ -169,9 +189,16 @@ impl Server {
         let offset = VersionOffset::new(random.next_u64());
         let mut sessions = Sessions::new(config.session, random, now);
         sessions.set_tick(tick);
+        let world = match &config.keep {
+            Some(keep) => World::restore(
+                keep.world.unwrap_or_else(|| WorldRecord::new(config.seed)),
+                keep.idle_chunks,
+            ),
+            None => World::new(WorldConfig { seed: config.seed, ..WorldConfig::default() }),
+        };
         Self {
             sessions,
-            world: World::new(WorldConfig { seed: config.seed, ..WorldConfig::default() }),
+            world,
             players: Vec::new(),
             by_entity: BTreeMap::new(),
             offset,
@@ -185,6 +212,7 @@ impl Server {
             happened: Vec::new(),
             order: Vec::new(),
             executed: Vec::new(),
+            keeping: config.keep.map(|keep| Keeping::new(keep, now)),
         }
     }
 
@@ -236,10 +264,11 @@ impl Server {
 
     /// Writes the next datagram into `buf`, which has room for 1200 bytes.
     pub fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
-        self.sessions
-            .poll_transmit(now, buf)
+        let transmit = (self.sessions.poll_transmit(now, buf))
             .or_else(|| self.next_detail(buf))
-            .or_else(|| self.next_of_stream(now, buf))
+            .or_else(|| self.next_of_stream(now, buf))?;
+        self.sessions.note_sent(transmit.to, transmit.len);
+        Some(transmit)
     }
 
     /// Ends all sessions; nobody is let in any more. Done when [`Server::is_drained`].
@@ -325,7 +354,7 @@ impl Server {
     fn follow_sessions(&mut self, now: Instant) {
         while let Some(event) = self.sessions.poll_event() {
             match event {
-                SessionEvent::Joined(joined) => self.enter(now, joined),
+                SessionEvent::Joined(joined) => self.arrive(now, joined),
                 SessionEvent::Left { session, entity, name, peer, why } => {
                     self.go(session, entity_from_wire(entity));
                     self.events.push_back(ServerEvent::Left { name, peer, why });
@@ -347,14 +376,17 @@ impl Server {
         let old = takes_over.map(entity_from_wire);
         let entity = match old.filter(|id| self.world.entity(*id).is_some()) {
             Some(entity) => entity,
-            None => self.world.spawn_player(name.as_deref()),
+            None => self.spawn(session, name.as_deref()),
         };
         // The session that had this entity has ended without a word.
         if let Some(before) = self.by_entity.insert(entity, session) {
             self.forget(before);
         }
         self.sessions.admit(now, session, entity_to_wire(entity));
-        let name = self.sessions.session(session).map_or("", |s| s.name()).to_owned();
+        let view = self.sessions.session(session);
+        let (name, is_registered) =
+            view.map_or(("", false), |view| (view.name(), view.is_registered()));
+        let name = name.to_owned();
         // A guest whose name somebody else holds got another one.
         self.world.rename_player(entity, &name);
         let slot = session.slot();
@@ -362,7 +394,7 @@ impl Server {
             self.players.resize_with(slot + 1, || None);
         }
         let (chunks, says) = (ChunkState::new(now), TokenBucket::new(SAY_RATE, SAY_BURST, now));
-        self.players[slot] = Some(Player { session, entity, chunks, says });
+        self.players[slot] = Some(Player { session, entity, chunks, says, is_registered });
         self.events.push_back(ServerEvent::Joined {
             name,
             peer,
@@ -373,6 +405,18 @@ impl Server {
         });
     }
 
+    /// A player's figure: where and as it was kept, or a new one.
+    fn spawn(&mut self, session: SessionId, name: Option<&str>) -> EntityId {
+        let Some(mut record) = self.record_of(session).cloned() else {
+            return self.world.spawn_player(name);
+        };
+        if !self.world.is_ready(record.pos) {
+            record.pos = SPAWN;
+        }
+        let kept = self.world.spawn_saved(&record);
+        kept.unwrap_or_else(|| self.world.spawn_player(name))
+    }
+
     fn forget(&mut self, session: SessionId) {
         if self.player(session).is_some() {
             self.players[session.slot()] = None;
@@ -380,10 +424,15 @@ impl Server {
     }
 
     fn go(&mut self, session: SessionId, entity: EntityId) {
+        let is_registered = self.player(session).is_some_and(|player| player.is_registered);
         self.forget(session);
+        self.turn_back(session);
         // Another session may have taken the entity over.
         if self.by_entity.get(&entity) == Some(&session) {
             self.by_entity.remove(&entity);
+            if is_registered {
+                self.keep_leaving(entity);
+            }
             self.world.remove_player(entity);
         }
     }
@@ -395,6 +444,7 @@ impl Server {
         self.execute_actions(now);
         self.world.step();
         self.tell_what_happened();
+        self.keep(now);
         self.stream = Stream::default();
         let in_order = self.order.iter().filter_map(|slot| self.players[*slot].as_ref());
         self.stream.waiting.extend(in_order.map(|player| player.session));

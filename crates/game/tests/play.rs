@@ -208,7 +208,7 @@ fn a_source_only_client_gets_types_0_to_7_alone_and_the_sources_tags() {
         tags: false,
     };
     let session = SessionConfig { clients: vec![client], ..SessionConfig::default() };
-    let mut site = Site::with(7, ServerConfig { session, seed: 7 });
+    let mut site = Site::with(7, ServerConfig { session, seed: 7, keep: None });
     let robo = common::address(99, 7);
     let mut buf = [0; 1200];
     let mut types = std::collections::BTreeSet::new();
@@ -264,7 +264,7 @@ fn a_crowd_at_one_place_fits_eight_packets_and_oneself_is_in_it() {
         ..caves_session::StrangerLimits::default()
     };
     let session = SessionConfig { strangers: limits, ..session };
-    let mut site = Site::with(9, ServerConfig { session, seed: 9 });
+    let mut site = Site::with(9, ServerConfig { session, seed: 9, keep: None });
     let mut random = caves_session::SplitMix::new(1);
     // 18 bytes, 34 of name and 4 of status make 56: 21 entries in 1188 bytes, 168 in eight packets.
     for port in 1..=400u16 {

@@ -247,7 +247,7 @@ fn registered(seed: u64) -> (Site, usize, ClientConfig) {
         tags: false,
     };
     let session = SessionConfig { clients: vec![entry], ..SessionConfig::default() };
-    let mut site = Site::with(seed, ServerConfig { session, seed });
+    let mut site = Site::with(seed, ServerConfig { session, seed, keep: None });
     let config = ClientConfig { token: Some(token), ..ClientConfig::default() };
     let robo = site.join_as(config.clone(), GOOD);
     site.until(3000, |site| site.is_playable(robo)).expect("playable");

@@ -54,7 +54,7 @@ impl Tap {
         let now = Instant::from_secs(1000);
         let strangers = StrangerLimits { exempt: vec![], ..StrangerLimits::default() };
         let session = SessionConfig { strangers, ..SessionConfig::default() };
-        let config = ServerConfig { session, seed: 1 };
+        let config = ServerConfig { session, seed: 1, keep: None };
         let server = Server::new(config, Box::new(SplitMix::new(1)), now, 1_700_000_000_000);
         let config = ClientConfig { name: Some("Ada".into()), ..ClientConfig::default() };
         let client = Client::new(config, Box::new(SplitMix::new(2)), now);

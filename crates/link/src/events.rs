@@ -69,6 +69,8 @@ pub struct EventSender<T> {
     limit: Limit,
     /// The number of the next event to be queued.
     next: Seq<32>,
+    /// Numbers below were on the wire before they were last taken back for another receiver.
+    rewound: Option<Seq<32>>,
     dropped: u64,
 }
 
@@ -107,6 +109,7 @@ impl<T> EventSender<T> {
             waiting: VecDeque::new(),
             limit,
             next: first,
+            rewound: None,
             dropped: 0,
         }
     }
@@ -170,6 +173,13 @@ impl<T> EventSender<T> {
         true
     }
 
+    /// When the event with this number was sent, if it is under way and that was once: together with
+    /// the moment of its acknowledgement this is a round trip (Karn's rule).
+    pub fn sent_once_at(&self, seq: Seq<32>) -> Option<Instant> {
+        let ambiguous = self.rewound.is_some_and(|below| below.is_newer_than(seq));
+        self.flight.sent_once_at(seq).filter(|_| !ambiguous)
+    }
+
     /// The number that the peer needs next: the lowest in flight, else the lowest waiting, else
     /// the one that the next event will have.
     pub fn lowest_unacknowledged(&self) -> Seq<32> {
@@ -199,6 +209,10 @@ impl<T> EventSender<T> {
     /// one before it, and one that has them already acknowledges them again.
     pub fn rewind(&mut self) {
         let lowest = self.lowest_unacknowledged();
+        self.rewound = Some(match self.rewound {
+            Some(below) if below.is_newer_than(self.first_waiting()) => below,
+            _ => self.first_waiting(),
+        });
         let mut again: Vec<_> = self.flight.drain().chain(self.passed.drain(..)).collect();
         again.sort_by_key(|(seq, _)| seq.distance_from(lowest));
         // None is missing between them, so the numbers of the waiting ones count down to the lowest.
@@ -370,6 +384,25 @@ mod tests {
         assert_eq!(sender.deadline(at(6)), Some(at(6)));
         assert_eq!(due(&mut sender, at(6)), [8]);
         assert_eq!(due(&mut sender, at(255)), [0, 1, 2, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn an_event_that_is_sent_anew_for_another_receiver_tells_no_round_trip() {
+        let mut sender = EventSender::starting_at(NEAR_END, POLICY, 8, 8);
+        let number = |n: u32| NEAR_END.advance(n);
+        for item in 0..4 {
+            sender.send(item).unwrap();
+        }
+        assert_eq!(sender.sent_once_at(number(0)), None, "it waits");
+        due(&mut sender, at(10));
+        assert_eq!(sender.sent_once_at(number(3)), Some(at(10)));
+        sender.rewind();
+        sender.send(4).unwrap();
+        due(&mut sender, at(20));
+        for n in 0..4 {
+            assert_eq!(sender.sent_once_at(number(n)), None, "{n} was sent at 10, too");
+        }
+        assert_eq!(sender.sent_once_at(number(4)), Some(at(20)));
     }
 
     #[test]

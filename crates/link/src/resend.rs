@@ -88,6 +88,8 @@ struct Entry<T, const BITS: u32> {
     cost: usize,
     /// How often it was sent; decides the next wait.
     sent: u32,
+    /// Whether it was sent before it was last renewed: an acknowledgement may be of that.
+    renewed: bool,
     first_sent: Option<Instant>,
     next: Instant,
 }
@@ -110,7 +112,15 @@ impl<T, const BITS: u32> ResendQueue<T, BITS> {
     ///
     /// [`Full`] with the item if the capacity is reached; the queue is unchanged then.
     pub fn push(&mut self, seq: Seq<BITS>, item: T, now: Instant) -> Result<(), Full<T>> {
-        self.push_entry(Entry { seq, item, cost: 0, sent: 0, first_sent: None, next: now })
+        self.push_entry(Entry {
+            seq,
+            item,
+            cost: 0,
+            sent: 0,
+            renewed: false,
+            first_sent: None,
+            next: now,
+        })
     }
 
     /// Adds an entry that costs `cost` of the budget and goes onto the wire at `now` by the user's own
@@ -129,7 +139,15 @@ impl<T, const BITS: u32> ResendQueue<T, BITS> {
         random: u32,
     ) -> Result<(), Full<T>> {
         let next = now + self.policy.wait(0, random);
-        self.push_entry(Entry { seq, item, cost, sent: 1, first_sent: Some(now), next })
+        self.push_entry(Entry {
+            seq,
+            item,
+            cost,
+            sent: 1,
+            renewed: false,
+            first_sent: Some(now),
+            next,
+        })
     }
 
     fn push_entry(&mut self, entry: Entry<T, BITS>) -> Result<(), Full<T>> {
@@ -220,10 +238,18 @@ impl<T, const BITS: u32> ResendQueue<T, BITS> {
     /// is heard again after a silence, in which nothing could have been acknowledged.
     pub fn renew(&mut self, now: Instant) {
         for entry in &mut self.entries {
+            entry.renewed |= entry.sent > 0;
             entry.sent = 0;
             entry.first_sent = None;
             entry.next = now;
         }
+    }
+
+    /// When an entry was sent, if that was once and never before: the answer to it tells the round
+    /// trip, and the answer to one that was repeated does not (Karn's rule).
+    pub fn sent_once_at(&self, seq: Seq<BITS>) -> Option<Instant> {
+        let entry = self.entries.iter().find(|entry| entry.seq == seq)?;
+        entry.first_sent.filter(|_| entry.sent == 1 && !entry.renewed)
     }
 
     /// Entries in the queue.
@@ -539,6 +565,24 @@ mod tests {
         assert_eq!(queue.oldest_age(now), None);
         assert!(queue.poll(now, 0).is_some());
         assert_eq!(queue.deadline(), Some(Instant::from_millis(300)));
+    }
+
+    #[test]
+    fn only_what_was_sent_once_tells_when_that_was() {
+        let mut queue = ResendQueue::<_, 16>::new(4, POLICY);
+        let one = Seq::new(1);
+        queue.push(one, 'a', at(5)).unwrap();
+        assert_eq!(queue.sent_once_at(one), None, "not sent yet");
+        assert!(queue.poll(at(7), 0).is_some());
+        assert_eq!(queue.sent_once_at(one), Some(at(7)));
+        assert_eq!(queue.sent_once_at(Seq::new(2)), None);
+        assert!(queue.poll(at(257), 0).is_some());
+        assert_eq!(queue.sent_once_at(one), None, "sent twice");
+        queue.push(Seq::new(2), 'b', at(300)).unwrap();
+        assert!(queue.poll(at(300), 0).is_some());
+        queue.renew(at(400));
+        while queue.poll(at(400), 0).is_some() {}
+        assert_eq!(queue.sent_once_at(Seq::new(2)), None, "it was sent before it was renewed");
     }
 
     #[test]

@@ -76,6 +76,11 @@ impl<T> Slots<T> {
         entry
     }
 
+    /// Another limit from now on. Slots that there are already stay, and are filled again.
+    pub(crate) const fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
     /// Entries there are.
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()

@@ -83,13 +83,12 @@ impl Strangers {
     /// Full budgets for everybody.
     pub fn new(limits: StrangerLimits, random: &mut dyn Random, now: Instant) -> Self {
         let bucket = TokenBucket::new(limits.per_second, limits.burst, now);
-        let total = limits.total_per_second;
-        let share = |per_second| TokenBucket::new(per_second, per_second, now);
+        let [newcomers, proven, known] = shares(limits.total_per_second, now);
         Self {
             buckets: vec![bucket; BUCKETS],
-            newcomers: share(total / 2),
-            proven: share(total / 4),
-            known: share(total - total / 2 - total / 4),
+            newcomers,
+            proven,
+            known,
             answered: Answered::new(now),
             key: (random.next_u64(), random.next_u64()),
             limits,
@@ -104,6 +103,19 @@ impl Strangers {
     /// The same for one who has shown that what is sent to this address arrives there.
     pub fn allow_proven(&mut self, now: Instant, ip: IpAddr) -> bool {
         self.pay(now, ip, true)
+    }
+
+    /// Other limits from now on. Where a rate changes everybody's budget is full once more; who was
+    /// answered lately is still known.
+    pub fn set_limits(&mut self, now: Instant, limits: StrangerLimits) {
+        let rates = |of: &StrangerLimits| (of.per_second, of.burst);
+        if rates(&limits) != rates(&self.limits) {
+            self.buckets.fill(TokenBucket::new(limits.per_second, limits.burst, now));
+        }
+        if limits.total_per_second != self.limits.total_per_second {
+            [self.newcomers, self.proven, self.known] = shares(limits.total_per_second, now);
+        }
+        self.limits = limits;
     }
 
     fn pay(&mut self, now: Instant, ip: IpAddr, proven: bool) -> bool {
@@ -134,6 +146,12 @@ impl Strangers {
         let place = hash(self.key, host(ip)) as usize % BUCKETS;
         &mut self.buckets[place]
     }
+}
+
+/// The total for newcomers, for the proven, and for the known.
+fn shares(total: u32, now: Instant) -> [TokenBucket; 3] {
+    [total / 2, total / 4, total - total / 2 - total / 4]
+        .map(|per_second| TokenBucket::new(per_second, per_second, now))
 }
 
 /// A host with fewer answers than this is a newcomer: a Challenge and a Welcome are what it takes.

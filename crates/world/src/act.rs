@@ -44,8 +44,7 @@ impl World {
         if !to.chunk().is_ground() || !self.content.is_walkable(self.terrain.tile(to)) {
             return Outcome::NoEffect;
         }
-        self.relocate(actor, to);
-        Outcome::Effect
+        self.relocate(actor, to).into()
     }
 
     fn attack(&mut self, actor: EntityId, here: Pos, direction: Direction) -> Outcome {
@@ -101,7 +100,7 @@ impl World {
         if !self.visible(actor, thing) {
             return Outcome::NoEffect;
         }
-        let Some(entity) = self.entities.get_mut(thing) else {
+        let Some(entity) = self.entities.get(thing) else {
             return Outcome::NoEffect;
         };
         if !entity.is_interactable() {
@@ -111,19 +110,23 @@ impl World {
             self.notice(actor, Notice::TooFar);
             return Outcome::NoEffect;
         }
-        match &mut entity.body {
+        match &entity.body {
             Body::Sign { text } => {
                 let text = text.clone();
                 self.notice(actor, Notice::SignText(text));
                 Outcome::Effect
             }
+            Body::Chest { inventory } if inventory.is_empty() => {
+                self.notice(actor, Notice::ChestEmpty);
+                Outcome::NoEffect
+            }
             Body::Chest { inventory } => {
-                let mut chest = std::mem::take(inventory);
+                let mut chest = inventory.clone();
                 let outcome = self.empty_chest(actor, &mut chest);
-                if let Some(Body::Chest { inventory }) =
-                    self.entities.get_mut(thing).map(|entity| &mut entity.body)
+                if outcome.had_effect()
+                    && let Some(mut entity) = self.entities.get_mut(thing)
                 {
-                    *inventory = chest;
+                    entity.body = Body::Chest { inventory: chest };
                 }
                 outcome
             }
@@ -132,10 +135,6 @@ impl World {
     }
 
     fn empty_chest(&mut self, actor: EntityId, chest: &mut Inventory) -> Outcome {
-        if chest.is_empty() {
-            self.notice(actor, Notice::ChestEmpty);
-            return Outcome::NoEffect;
-        }
         let Some(inventory) = self.carried(actor) else {
             return Outcome::NoEffect;
         };
@@ -177,9 +176,10 @@ impl World {
         let left = self.carried(actor).map_or(count, |inventory| inventory.add(item, count));
         if left == 0 {
             self.entities.remove(stack);
-        } else if let Some(Body::Item { count }) = self.entities.get_mut(stack).map(|e| &mut e.body)
+        } else if left < count
+            && let Some(mut entity) = self.entities.get_mut(stack)
         {
-            *count = left;
+            entity.body = Body::Item { count: left };
         }
         if left < count {
             self.notice(actor, Notice::PickedUp { item, count: count - left });
@@ -208,16 +208,20 @@ impl World {
 
     fn say(&mut self, actor: EntityId, text: String) -> Outcome {
         let now = self.tick;
-        let Some(entity) = self.entities.get_mut(actor).filter(|_| !text.is_empty()) else {
+        if text.is_empty() {
+            return Outcome::NoEffect;
+        }
+        let Some(mut entity) = self.entities.get_mut(actor) else {
             return Outcome::NoEffect;
         };
         entity.say(&text, now);
+        drop(entity);
         self.tell(Event::Said { by: actor, text });
         Outcome::Effect
     }
 
     fn carried(&mut self, actor: EntityId) -> Option<&mut Inventory> {
-        Some(&mut self.entities.get_mut(actor)?.player_mut()?.inventory)
+        Some(&mut self.entities.player_mut(actor)?.inventory)
     }
 }
 

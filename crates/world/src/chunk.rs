@@ -43,6 +43,30 @@ impl Chunk {
         Chunk { palette: vec![tile], indices: Box::new([0; CHUNK_TILES]), version: 1 }
     }
 
+    /// A chunk as it was kept; `None` when the palette is empty, repeats itself or has more than 64
+    /// entries, an index is not below its length, or the version is 0.
+    ///
+    /// ```
+    /// use caves_world::{Chunk, TileId};
+    ///
+    /// let chunk = Chunk::filled(TileId::ROCK);
+    /// let indices = Box::new(*chunk.indices());
+    /// assert_eq!(Chunk::from_parts(vec![TileId::ROCK], indices, 1), Some(chunk));
+    /// assert_eq!(Chunk::from_parts(vec![TileId::ROCK], Box::new([1; 1024]), 1), None);
+    /// ```
+    pub fn from_parts(
+        palette: Vec<TileId>,
+        indices: Box<[u8; CHUNK_TILES]>,
+        version: u16,
+    ) -> Option<Chunk> {
+        let mut sorted = palette.clone();
+        sorted.sort_unstable();
+        let repeats = sorted.windows(2).any(|pair| pair[0] == pair[1]);
+        let within = indices.iter().all(|&index| usize::from(index) < palette.len());
+        let valid = palette.len() <= MAX_PALETTE && within && !repeats && version != 0;
+        valid.then_some(Chunk { palette, indices, version })
+    }
+
     /// The kinds of tiles that the indices mean.
     pub fn palette(&self) -> &[TileId] {
         &self.palette
@@ -154,6 +178,20 @@ mod tests {
         assert_eq!(chunk.version(), 65535);
         chunk.raise_version();
         assert_eq!(chunk.version(), 1);
+    }
+
+    #[test]
+    fn parts_that_are_no_chunk_are_refused() {
+        let kinds = |n: u16| (0..n).map(TileId).collect::<Vec<_>>();
+        let made = |palette, index, version| {
+            Chunk::from_parts(palette, Box::new([index; CHUNK_TILES]), version)
+        };
+        assert!(made(kinds(64), 63, 65535).is_some());
+        assert!(made(kinds(65), 0, 1).is_none(), "65 kinds");
+        assert!(made(kinds(0), 0, 1).is_none(), "no kind");
+        assert!(made(kinds(5), 5, 1).is_none(), "an index beyond");
+        assert!(made(kinds(5), 4, 0).is_none(), "version 0 means not held");
+        assert!(made(vec![TileId(3), TileId(9), TileId(3)], 0, 1).is_none(), "a kind twice");
     }
 
     #[test]

@@ -3,11 +3,11 @@
 use crate::content::KindId;
 use crate::coord::Pos;
 use crate::elo;
-use crate::entity::{Body, EntityId};
+use crate::entity::EntityId;
 use crate::event::Event;
 use crate::generation::SPAWN;
 use crate::rng::Purpose;
-use crate::world::{Respawn, World};
+use crate::world::World;
 
 /// Ticks from a monster's death until it may come back: a minute at 10 Hz.
 pub const RESPAWN_TICKS: u64 = 600;
@@ -22,7 +22,7 @@ impl World {
         let Some(damage) = self.damage(attacker) else {
             return;
         };
-        let Some(struck) = self.entities.get_mut(target) else {
+        let Some(mut struck) = self.entities.get_mut(target) else {
             return;
         };
         let surprised = !struck.is_fighting(now);
@@ -35,7 +35,8 @@ impl World {
                 monster.next_act_tick = monster.next_act_tick.min(now + SURPRISE_TICKS);
             }
         }
-        if let Some(striker) = self.entities.get_mut(attacker) {
+        drop(struck);
+        if let Some(mut striker) = self.entities.get_mut(attacker) {
             striker.last_fight = Some(now);
         }
         self.tell(Event::Struck { attacker, target, damage, remaining });
@@ -73,7 +74,7 @@ impl World {
         };
         let moved = elo::settle(&mut won, &mut lost);
         for (id, elo) in [(killer, won), (victim, lost)] {
-            if let Some(entity) = self.entities.get_mut(id) {
+            if let Some(mut entity) = self.entities.get_mut(id) {
                 entity.elo = elo;
             }
         }
@@ -83,7 +84,7 @@ impl World {
     /// A dead player is at the spawn in the same tick, under the same id, with what it carried (protocol, R33).
     fn revive(&mut self, player: EntityId) {
         self.relocate(player, SPAWN);
-        if let Some(entity) = self.entities.get_mut(player) {
+        if let Some(mut entity) = self.entities.get_mut(player) {
             entity.hp = entity.hp_max;
             entity.last_fight = None;
         }
@@ -91,9 +92,11 @@ impl World {
     }
 
     fn bury(&mut self, id: EntityId, kind: KindId, at: Pos) {
-        let Some(dead) = self.entities.remove(id) else {
+        let elo = self.content.kind(kind).map_or(0, |def| def.elo);
+        // It comes back as a new one.
+        if self.entities.bury(id, elo, self.tick + RESPAWN_TICKS).is_none() {
             return;
-        };
+        }
         let mut roll = self.roll(Purpose::Loot, id);
         let loot = self.content.kind(kind).map_or(&[][..], |def| &def.loot);
         let left: Vec<KindId> = loot
@@ -103,10 +106,6 @@ impl World {
             .collect();
         for item in left {
             self.lay_down(item, 1, at);
-        }
-        if let Body::Monster(monster) = dead.body {
-            let respawn = Respawn { kind, home: monster.home, due: self.tick + RESPAWN_TICKS };
-            self.respawns.entry(monster.home.chunk()).or_default().push(respawn);
         }
     }
 }

@@ -114,6 +114,11 @@ impl ChunkPos {
         std::array::from_fn(|i| self.offset(i as i32 % 3 - 1, i as i32 / 3 - 1))
     }
 
+    /// The 5x5 around this chunk, nearest first: itself, the other eight of its 3x3, the ring around those.
+    pub(crate) fn around_wide(self) -> [ChunkPos; 25] {
+        NEAREST_FIRST.map(|(dx, dy)| self.offset(dx, dy))
+    }
+
     /// Whether this chunk is ground, which can hold floor (protocol, R8). All others are bedrock.
     pub fn is_ground(self) -> bool {
         let ground = GROUND_FIRST..=GROUND_LAST;
@@ -124,6 +129,17 @@ impl ChunkPos {
         ChunkPos { x: self.x.saturating_add(dx), y: self.y.saturating_add(dy) }
     }
 }
+
+/// Offsets of a 5x5 by their distance, row-major among equals. The first nine are the 3x3.
+#[rustfmt::skip]
+const NEAREST_FIRST: [(i32, i32); 25] = [
+    (0, 0),
+    (0, -1), (-1, 0), (1, 0), (0, 1),
+    (-1, -1), (1, -1), (-1, 1), (1, 1),
+    (0, -2), (-2, 0), (2, 0), (0, 2),
+    (-1, -2), (1, -2), (-2, -1), (2, -1), (-2, 1), (2, 1), (-1, 2), (1, 2),
+    (-2, -2), (2, -2), (-2, 2), (2, 2),
+];
 
 /// One of the four directions of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -197,6 +213,19 @@ mod tests {
         assert_eq!(around[3], ChunkPos { x: 6, y: -3 });
         assert_eq!(around[4], ChunkPos { x: 7, y: -3 });
         assert_eq!(around[8], ChunkPos { x: 8, y: -2 });
+    }
+
+    #[test]
+    fn around_wide_is_the_five_by_five_nearest_first() {
+        let here = ChunkPos { x: -4, y: 9 };
+        let wide = here.around_wide();
+        let mut sorted = wide;
+        sorted.sort_unstable();
+        let all = (-6..=-2).flat_map(|x| (7..=11).map(move |y| ChunkPos { x, y }));
+        assert_eq!(sorted.to_vec(), all.collect::<Vec<_>>());
+        let square = |pos: &ChunkPos| (pos.x + 4).pow(2) + (pos.y - 9).pow(2);
+        assert!(wide.is_sorted_by_key(square));
+        assert!(here.around().iter().all(|pos| wide[..9].contains(pos)));
     }
 
     #[test]

@@ -26,14 +26,17 @@ mod gates;
 mod noise;
 mod populate;
 
+use thiserror::Error;
+
 use crate::chunk::Chunk;
 use crate::content::{Content, TileId};
 use crate::coord::{CHUNK_SIDE, CHUNK_TILES, ChunkPos, Pos};
 
-pub use populate::{Spawn, SpawnBody, populate};
+pub use populate::{Spawn, SpawnBody};
 
-/// Raised whenever the same seed would give other chunks or inhabitants: edits are kept relative to it.
-pub const GENERATOR_VERSION: u32 = 1;
+/// Raised whenever the same seed would give other chunks or inhabitants: edits are kept relative to it. The
+/// old generator then stays beside the new one, as another [`Generator`].
+pub const GENERATOR_VERSION: u32 = Generator::NEWEST.version();
 
 /// Where players enter the world and where the dead return.
 pub const SPAWN: Pos = Pos { x: 16, y: 16 };
@@ -46,8 +49,87 @@ pub fn is_safe(pos: Pos) -> bool {
     pos.distance(SPAWN) <= SAFE_RADIUS
 }
 
-/// The chunk at `pos` of the world of `seed`, at version 1. Outside the ground all is bedrock (protocol, R8).
+/// A way to make chunks. There is one for every version that any kept chunk may name: a chunk that somebody
+/// visited never comes out differently.
+///
+/// ```
+/// use caves_world::{ChunkPos, Content, GENERATOR_VERSION, Generator, UnknownGenerator, generate};
+///
+/// let (content, pos) = (Content::core(), ChunkPos { x: 3, y: -8 });
+/// let newest = Generator::by_version(GENERATOR_VERSION).unwrap();
+/// assert_eq!(newest.chunk(7, pos, &content), generate(7, pos, &content));
+/// assert_eq!(Generator::by_version(40_000), Err(UnknownGenerator(40_000)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Generator {
+    /// Version 1.
+    First,
+}
+
+impl Generator {
+    /// The one that new worlds are made by.
+    pub const NEWEST: Generator = Generator::First;
+
+    /// The generator of this version.
+    ///
+    /// # Errors
+    ///
+    /// [`UnknownGenerator`] when this program has none.
+    pub fn by_version(version: u32) -> Result<Generator, UnknownGenerator> {
+        match version {
+            1 => Ok(Generator::First),
+            _ => Err(UnknownGenerator(version)),
+        }
+    }
+
+    /// The number by which records name it.
+    pub const fn version(self) -> u32 {
+        match self {
+            Generator::First => 1,
+        }
+    }
+
+    /// The chunk at `pos` of the world of `seed`, at version 1. Outside the ground all is bedrock (protocol, R8).
+    pub fn chunk(self, seed: u64, pos: ChunkPos, content: &Content) -> Chunk {
+        match self {
+            Generator::First => first(seed, pos, content),
+        }
+    }
+
+    /// What lives and lies in the new chunk at `pos`, given its tiles. No monster is in the safe zone.
+    pub fn inhabitants(
+        self,
+        seed: u64,
+        pos: ChunkPos,
+        chunk: &Chunk,
+        content: &Content,
+    ) -> Vec<Spawn> {
+        match self {
+            Generator::First => populate::first(seed, pos, chunk, content),
+        }
+    }
+}
+
+/// A chunk was made by a generator that this program does not have: it cannot be made again, and nothing else
+/// may stand in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("generator {0} is not known here; the newest is {GENERATOR_VERSION}")]
+pub struct UnknownGenerator(
+    /// The version that was asked for.
+    pub u32,
+);
+
+/// The chunk at `pos` by the newest generator.
 pub fn generate(seed: u64, pos: ChunkPos, content: &Content) -> Chunk {
+    Generator::NEWEST.chunk(seed, pos, content)
+}
+
+/// What lives and lies in the new chunk at `pos` by the newest generator, given its tiles.
+pub fn populate(seed: u64, pos: ChunkPos, chunk: &Chunk, content: &Content) -> Vec<Spawn> {
+    Generator::NEWEST.inhabitants(seed, pos, chunk, content)
+}
+
+fn first(seed: u64, pos: ChunkPos, content: &Content) -> Chunk {
     if !pos.is_ground() {
         return Chunk::filled(TileId::BEDROCK);
     }

@@ -50,7 +50,9 @@ pub mod event;
 pub mod generation;
 mod hash;
 pub mod inventory;
+mod paging;
 pub mod record;
+mod residents;
 mod rng;
 mod step;
 mod store;
@@ -76,9 +78,11 @@ pub use entity::{
 };
 pub use event::{Event, Notice};
 pub use generation::{
-    GENERATOR_VERSION, SAFE_RADIUS, SPAWN, Spawn, SpawnBody, generate, is_safe, populate,
+    GENERATOR_VERSION, Generator, SAFE_RADIUS, SPAWN, Spawn, SpawnBody, UnknownGenerator, generate,
+    is_safe, populate,
 };
 pub use inventory::{Inventory, MAX_KINDS};
+pub use paging::WANT_TICKS;
 pub use record::{ChunkRecord, PlayerRecord, Resident, Thing, ThingBody, WorldRecord};
 pub use step::MONSTER_SIGHT;
 pub use view::{VIEW_AFTER, VIEW_BEFORE, in_viewport};

@@ -17,6 +17,7 @@ use crate::chunk::Chunk;
 use crate::content::KindId;
 use crate::coord::Pos;
 use crate::entity::EntityId;
+use crate::generation::GENERATOR_VERSION;
 use crate::inventory::Inventory;
 
 /// What a world is, apart from its chunks and players.
@@ -30,6 +31,13 @@ pub struct WorldRecord {
     pub tick: u64,
     /// The highest entity id that was given away (protocol, R33).
     pub last_id: u32,
+}
+
+impl WorldRecord {
+    /// A world that nobody has entered yet.
+    pub const fn new(seed: u64) -> WorldRecord {
+        WorldRecord { seed, generator: GENERATOR_VERSION, tick: 0, last_id: 0 }
+    }
 }
 
 /// A chunk that somebody has visited.

@@ -4,6 +4,7 @@ use crate::content::Class;
 use crate::coord::{ChunkPos, Direction, Pos};
 use crate::entity::{Entity, EntityId, FIGHT_TICKS, SPEECH_TICKS};
 use crate::generation::is_safe;
+use crate::record::Resident;
 use crate::rng::{Purpose, Roll};
 use crate::world::World;
 
@@ -39,6 +40,7 @@ impl World {
             self.fade_speech(id);
             self.refresh_status(id);
         }
+        self.page_out();
     }
 
     /// Ascending by id.
@@ -75,7 +77,9 @@ impl World {
             }
         };
         let next = self.tick + u64::from(wait);
-        if let Some(monster) = self.entities.get_mut(id).and_then(Entity::monster_mut) {
+        if let Some(mut entity) = self.entities.get_mut(id)
+            && let Some(monster) = entity.monster_mut()
+        {
             monster.next_act_tick = next;
         }
     }
@@ -161,7 +165,7 @@ impl World {
 
     fn heal(&mut self, id: EntityId) {
         let now = self.tick;
-        let Some(entity) = self.entities.get_mut(id) else {
+        let Some(mut entity) = self.entities.get_mut(id) else {
             return;
         };
         if entity.hp >= entity.hp_max {
@@ -175,19 +179,18 @@ impl World {
     }
 
     fn respawn(&mut self, chunk: ChunkPos) {
-        let Some(waiting) = self.respawns.remove(&chunk) else {
-            return;
-        };
-        let mut left = Vec::new();
-        for respawn in waiting {
-            if respawn.due <= self.tick && self.is_clear(respawn.home) {
-                self.add_monster(respawn.kind, respawn.home);
-            } else {
-                left.push(respawn);
+        for at in 0..self.entities.dwellers(chunk).len() {
+            let resident = self.entities.dwellers(chunk)[at].resident;
+            let due = resident.dead_until.is_some_and(|until| until <= self.tick);
+            if due && self.can_live(&resident, chunk) && self.is_clear(resident.home) {
+                self.wake(chunk, at, resident);
             }
         }
-        if !left.is_empty() {
-            self.respawns.insert(chunk, left);
+    }
+
+    fn wake(&mut self, chunk: ChunkPos, at: usize, resident: Resident) {
+        if let Some(monster) = self.new_monster(resident.kind, resident.home) {
+            self.entities.wake(chunk, at, Entity { elo: resident.elo, ..monster });
         }
     }
 
@@ -204,7 +207,7 @@ impl World {
 
     fn fade_speech(&mut self, id: EntityId) {
         let now = self.tick;
-        if let Some(entity) = self.entities.get_mut(id)
+        if let Some(mut entity) = self.entities.get_mut(id)
             && entity.speech.as_ref().is_some_and(|speech| now - speech.since > SPEECH_TICKS)
         {
             entity.speech = None;

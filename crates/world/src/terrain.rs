@@ -2,19 +2,24 @@
 //!
 //! A chunk that a player is near (in whose 3x3 it lies) is active and stays; an edited one stays for good, as it
 //! cannot be generated again; of the others a bounded number is kept, the longest unvisited go first.
+//!
+//! In a paged world nothing comes or goes by itself: chunks are put in and removed by the world.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::chunk::{Chunk, PaletteFull};
 use crate::content::{Content, TileId};
 use crate::coord::{ChunkPos, Pos};
-use crate::generation::generate;
+use crate::generation::Generator;
 use crate::hash::Fnv;
+use crate::paging::Marks;
 
 #[derive(Clone, Debug)]
 struct Slot {
     chunk: Chunk,
     edited: bool,
+    /// Who made it.
+    generator: Generator,
     /// The tick in which it was loaded or last near a player.
     used: u64,
 }
@@ -32,6 +37,8 @@ pub(crate) struct Terrain {
     populated: BTreeSet<ChunkPos>,
     edited: usize,
     idle_limit: usize,
+    /// Chunks whose tiles are others than when this was last taken.
+    pub(crate) marks: Marks,
     /// What lies beyond the ground.
     bedrock: Chunk,
 }
@@ -46,8 +53,15 @@ impl Terrain {
             populated: BTreeSet::new(),
             edited: 0,
             idle_limit,
+            marks: Marks::default(),
             bedrock: Chunk::filled(TileId::BEDROCK),
         }
+    }
+
+    /// Nothing, until chunks are put in; changes are marked.
+    pub(crate) fn paged(seed: u64) -> Terrain {
+        // Nothing is loaded by itself, so nothing has to make room.
+        Terrain { marks: Marks::kept(), ..Terrain::new(seed, usize::MAX) }
     }
 
     /// The chunk, if it is in memory. What lies beyond the ground always is.
@@ -75,9 +89,60 @@ impl Terrain {
             return false;
         }
         self.make_room();
-        let chunk = generate(self.seed, pos, content);
-        self.chunks.insert(pos, Slot { chunk, edited: false, used: now });
+        let generator = Generator::NEWEST;
+        let chunk = generator.chunk(self.seed, pos, content);
+        self.chunks.insert(pos, Slot { chunk, edited: false, generator, used: now });
         self.populated.insert(pos)
+    }
+
+    /// Puts in a chunk that nobody has visited: to keep that it was is a change.
+    pub(crate) fn discover(
+        &mut self,
+        pos: ChunkPos,
+        generator: Generator,
+        now: u64,
+        content: &Content,
+    ) {
+        self.restore(pos, generator, None, now, content);
+        self.marks.add(pos);
+    }
+
+    /// Puts in a chunk as it was kept.
+    pub(crate) fn restore(
+        &mut self,
+        pos: ChunkPos,
+        generator: Generator,
+        edited: Option<Chunk>,
+        now: u64,
+        content: &Content,
+    ) {
+        let slot = match edited {
+            Some(chunk) => Slot { chunk, edited: true, generator, used: now },
+            None => {
+                let chunk = generator.chunk(self.seed, pos, content);
+                Slot { chunk, edited: false, generator, used: now }
+            }
+        };
+        self.edited += usize::from(slot.edited);
+        self.chunks.insert(pos, slot);
+    }
+
+    /// Takes a chunk out of memory.
+    pub(crate) fn remove(&mut self, pos: ChunkPos) {
+        if let Some(slot) = self.chunks.remove(&pos) {
+            self.edited -= usize::from(slot.edited);
+        }
+    }
+
+    /// Who made a loaded chunk, and the chunk itself where that cannot make it again.
+    pub(crate) fn kept(&self, pos: ChunkPos) -> Option<(Generator, Option<&Chunk>)> {
+        let slot = self.chunks.get(&pos)?;
+        Some((slot.generator, slot.edited.then_some(&slot.chunk)))
+    }
+
+    /// All chunks in memory with the tick in which each was loaded or last near a player, in a fixed order.
+    pub(crate) fn used(&self) -> impl Iterator<Item = (u64, ChunkPos)> {
+        self.chunks.iter().map(|(&pos, slot)| (slot.used, pos))
     }
 
     /// A player came near this chunk.
@@ -121,6 +186,7 @@ impl Terrain {
             self.edited += usize::from(!slot.edited);
             slot.edited = true;
             self.dirty.insert(chunk);
+            self.marks.add(chunk);
         }
         Ok(changed)
     }
@@ -139,6 +205,7 @@ impl Terrain {
         for pos in std::mem::take(&mut self.dirty) {
             if let Some(slot) = self.chunks.get_mut(&pos) {
                 slot.chunk.raise_version();
+                self.marks.add(pos);
             }
         }
     }

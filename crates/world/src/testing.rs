@@ -39,12 +39,7 @@ impl Arena {
 
     /// Removes all but players, and forgets what is yet to come back.
     pub(crate) fn clear(&mut self) {
-        let others: Vec<EntityId> =
-            self.world.entities.iter().filter(|e| e.player().is_none()).map(|e| e.id).collect();
-        for id in others {
-            self.world.entities.remove(id);
-        }
-        self.world.respawns.clear();
+        self.world.entities.clear_but_players();
     }
 
     pub(crate) fn monster(&mut self, name: &str, dx: i32, dy: i32) -> EntityId {

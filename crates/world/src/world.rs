@@ -13,16 +13,17 @@
 //! assert_eq!(world.tick(), 1);
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::chunk::Chunk;
 use crate::content::{Class, Content, KindId, TileId};
 use crate::coord::{ChunkPos, Pos};
 use crate::entity::{Body, Entity, EntityId, Monster, Player, STATUS_FIGHTING, STATUS_SAFE};
 use crate::event::{Event, Notice};
-use crate::generation::{GENERATOR_VERSION, SPAWN, SpawnBody, is_safe, populate};
+use crate::generation::{Generator, SPAWN, Spawn, SpawnBody, is_safe};
 use crate::hash::Fnv;
 use crate::inventory::Inventory;
+use crate::paging::Paging;
 use crate::record::{PlayerRecord, WorldRecord};
 use crate::rng::{Purpose, Roll};
 use crate::store::Entities;
@@ -53,6 +54,10 @@ impl Default for WorldConfig {
 ///
 /// Chunks in the 3x3 of some player are active: they are loaded, and what lives in them acts. All else sleeps and
 /// costs nothing per tick. The same calls in the same order give the same world on any machine.
+///
+/// There are two kinds of worlds. One from [`World::new`] makes chunks when they are needed and keeps in memory all
+/// that happens. A *paged* one, from [`World::restore`], is given its chunks by whoever stores them, and lets go of
+/// those that nobody is near.
 #[derive(Clone, Debug)]
 pub struct World {
     pub(crate) seed: u64,
@@ -61,18 +66,9 @@ pub struct World {
     pub(crate) terrain: Terrain,
     pub(crate) entities: Entities,
     pub(crate) players: BTreeSet<EntityId>,
-    /// Killed monsters by the chunk of their home: looked at when it is active.
-    pub(crate) respawns: BTreeMap<ChunkPos, Vec<Respawn>>,
+    pub(crate) paging: Option<Paging>,
     events: Vec<Event>,
     dropped_events: u64,
-}
-
-/// A monster that will come back.
-#[derive(Clone, Debug)]
-pub(crate) struct Respawn {
-    pub(crate) kind: KindId,
-    pub(crate) home: Pos,
-    pub(crate) due: u64,
 }
 
 impl World {
@@ -85,7 +81,7 @@ impl World {
             terrain: Terrain::new(config.seed, config.idle_chunks),
             entities: Entities::default(),
             players: BTreeSet::new(),
-            respawns: BTreeMap::new(),
+            paging: None,
             events: Vec::new(),
             dropped_events: 0,
         }
@@ -128,32 +124,25 @@ impl World {
 
     /// A new player at the spawn; without a name it is `guest-` and its id. The name is taken as it is.
     ///
-    /// All ids used up, four billion, it is [`EntityId::NONE`] and no player.
+    /// All ids used up, four billion, it is [`EntityId::NONE`] and no player; so in a paged world as long as the
+    /// chunks around the spawn are not in memory ([`World::is_ready`] of [`SPAWN`]).
     pub fn spawn_player(&mut self, name: Option<&str>) -> EntityId {
-        let Some(id) = self.entities.allot() else {
+        let id = if self.is_ready(SPAWN) { self.entities.allot() } else { None };
+        let Some(id) = id else {
             return EntityId::NONE;
         };
         let name = name.map_or_else(|| format!("guest-{id}"), str::to_owned);
-        let player = Player { name, inventory: Inventory::default(), status: 0 };
-        self.add(id, KindId::PLAYER, SPAWN, Body::Player(player));
-        self.players.insert(id);
-        for chunk in SPAWN.chunk().around() {
-            self.terrain.enter(chunk);
-        }
-        self.load_around(SPAWN.chunk());
-        self.refresh_status(id);
+        self.admit(id, SPAWN, Player { name, inventory: Inventory::default(), status: 0 });
         id
     }
 
     /// Gives a player another name. False when `id` is no player.
     pub fn rename_player(&mut self, id: EntityId, name: &str) -> bool {
-        match self.entities.get_mut(id).map(|entity| &mut entity.body) {
-            Some(Body::Player(player)) => {
-                name.clone_into(&mut player.name);
-                true
-            }
-            _ => false,
-        }
+        let Some(player) = self.entities.player_mut(id) else {
+            return false;
+        };
+        name.clone_into(&mut player.name);
+        true
     }
 
     /// Takes a player out of the world with all it carries. False when `id` is no player.
@@ -162,7 +151,7 @@ impl World {
             return false;
         }
         if let Some(entity) = self.entities.remove(id) {
-            self.leave_around(entity.pos.chunk());
+            self.go_away(entity.pos.chunk());
         }
         true
     }
@@ -171,7 +160,7 @@ impl World {
     pub fn record(&self) -> WorldRecord {
         WorldRecord {
             seed: self.seed,
-            generator: GENERATOR_VERSION,
+            generator: self.paging.as_ref().map_or(Generator::NEWEST.version(), Paging::generator),
             tick: self.tick,
             last_id: self.entities.last_id(),
         }
@@ -193,6 +182,9 @@ impl World {
     /// The chunk at `pos`, generated when it is not in memory. Beyond the ground it is bedrock (protocol, R8).
     ///
     /// The first load of a chunk gives it its inhabitants, so it counts as part of what happens to the world.
+    ///
+    /// A paged world generates nothing: there, what is not in memory is bedrock too. Rather ask
+    /// [`World::loaded_chunk`].
     pub fn chunk(&mut self, pos: ChunkPos) -> &Chunk {
         self.load(pos);
         // Loaded above or beyond the ground; a world without it is not reachable.
@@ -233,7 +225,8 @@ impl World {
     }
 
     /// A number for the whole state: entities, edited chunks, tick. Two worlds of equal history have the same;
-    /// events that wait and chunks that can be generated again do not count.
+    /// events that wait and chunks that can be generated again do not count. Of a paged world it is what is in
+    /// memory, so it depends on when chunks were provided.
     pub fn hash(&self) -> u64 {
         let mut fnv = Fnv::new();
         fnv.u64(self.seed);
@@ -243,11 +236,11 @@ impl World {
         for entity in self.entities.iter() {
             entity.hash_into(&mut fnv);
         }
-        for respawn in self.respawns.values().flatten() {
-            fnv.u16(respawn.kind.0);
-            fnv.i32(respawn.home.x);
-            fnv.i32(respawn.home.y);
-            fnv.u64(respawn.due);
+        for (resident, until) in self.entities.dead() {
+            fnv.u16(resident.kind.0);
+            fnv.i32(resident.home.x);
+            fnv.i32(resident.home.y);
+            fnv.u64(until);
         }
         self.terrain.hash_into(&mut fnv);
         fnv.finish()
@@ -270,41 +263,53 @@ impl World {
         Roll::new(self.seed, purpose, (self.tick << 32) ^ u64::from(entity.0))
     }
 
-    /// Moves an entity. A player takes its 3x3 along.
-    pub(crate) fn relocate(&mut self, id: EntityId, to: Pos) {
-        let Some(from) = self.entities.relocate(id, to) else {
-            return;
+    /// Moves an entity. A player takes its 3x3 along, and stays where it is (false) while a paged world does not
+    /// have the new one in memory: no player ever stands where its surroundings are unknown.
+    pub(crate) fn relocate(&mut self, id: EntityId, to: Pos) -> bool {
+        let Some(old) = self.entities.get(id).map(|entity| entity.pos.chunk()) else {
+            return false;
         };
-        let (old, new) = (from.chunk(), to.chunk());
-        if old != new && self.players.contains(&id) {
+        let new = to.chunk();
+        let crosses = old != new && self.players.contains(&id);
+        if crosses && !self.is_ready(to) {
+            return false;
+        }
+        self.entities.relocate(id, to);
+        if crosses {
             // First in, then out: what is in both stays active.
-            for chunk in new.around() {
-                self.terrain.enter(chunk);
-            }
-            self.leave_around(old);
+            self.come_near(new);
+            self.go_away(old);
             self.load_around(new);
         }
+        true
     }
 
     pub(crate) fn refresh_status(&mut self, id: EntityId) {
         let now = self.tick;
-        let Some(entity) = self.entities.get_mut(id) else {
+        let Some(entity) = self.entities.get(id) else {
             return;
         };
         let fighting = if entity.is_fighting(now) { STATUS_FIGHTING } else { 0 };
         let safe = if is_safe(entity.pos) { STATUS_SAFE } else { 0 };
-        if let Some(player) = entity.player_mut() {
+        if let Some(player) = self.entities.player_mut(id) {
             player.status = fighting | safe;
         }
     }
 
     pub(crate) fn add_monster(&mut self, kind: KindId, home: Pos) {
-        let Some(id) = self.entities.allot() else {
-            return;
-        };
+        if let Some(monster) = self.new_monster(kind, home) {
+            self.entities.insert(monster);
+        }
+    }
+
+    /// A monster at its home that nobody knows yet. `None` when the kind is undefined or all ids are used up.
+    pub(crate) fn new_monster(&mut self, kind: KindId, home: Pos) -> Option<Entity> {
+        let def = self.content.kind(kind)?;
+        let id = self.entities.allot()?;
         // Monsters of one chunk do not all move in the same tick.
         let next_act_tick = self.tick + u64::from(id.0 % 8);
-        self.add(id, kind, home, Body::Monster(Monster { home, next_act_tick, angry_at: None }));
+        let body = Body::Monster(Monster { home, next_act_tick, angry_at: None });
+        Some(Entity::new(id, kind, def, home, body))
     }
 
     /// Puts items on a tile, onto a stack of the same kind where the count allows. False when that is not
@@ -313,7 +318,7 @@ impl World {
         let stacks = self.entities.at(pos).filter(|spot| spot.class == Class::Item);
         let ids: Vec<EntityId> = stacks.map(|spot| spot.id).collect();
         for id in ids {
-            if let Some(entity) = self.entities.get_mut(id)
+            if let Some(mut entity) = self.entities.get_mut(id)
                 && entity.kind == item
                 && let Body::Item { count: lying } = &mut entity.body
                 && let Some(sum) = lying.checked_add(count)
@@ -336,29 +341,54 @@ impl World {
         true
     }
 
-    fn load_around(&mut self, pos: ChunkPos) {
+    /// Makes a player's figure. Its 3x3 is in memory, or is generated.
+    pub(crate) fn admit(&mut self, id: EntityId, pos: Pos, player: Player) {
+        self.add(id, KindId::PLAYER, pos, Body::Player(player));
+        self.players.insert(id);
+        self.come_near(pos.chunk());
+        self.load_around(pos.chunk());
+        self.refresh_status(id);
+    }
+
+    pub(crate) fn load_around(&mut self, pos: ChunkPos) {
         for chunk in pos.around() {
             self.load(chunk);
         }
     }
 
-    fn leave_around(&mut self, pos: ChunkPos) {
+    /// A player is now in this chunk.
+    fn come_near(&mut self, pos: ChunkPos) {
+        for chunk in pos.around() {
+            self.terrain.enter(chunk);
+        }
+        if let Some(paging) = &mut self.paging {
+            paging.enter(pos, &self.terrain);
+        }
+    }
+
+    /// A player is no longer in this chunk.
+    fn go_away(&mut self, pos: ChunkPos) {
         for chunk in pos.around() {
             self.terrain.leave(chunk, self.tick);
+        }
+        if let Some(paging) = &mut self.paging {
+            paging.leave(pos);
         }
     }
 
     fn load(&mut self, pos: ChunkPos) {
-        if self.terrain.load(pos, self.tick, &self.content) {
-            self.populate(pos);
+        if self.paging.is_none() && self.terrain.load(pos, self.tick, &self.content) {
+            self.populate(pos, Generator::NEWEST);
         }
     }
 
-    fn populate(&mut self, pos: ChunkPos) {
+    /// Gives a chunk that nobody has visited its inhabitants.
+    fn populate(&mut self, pos: ChunkPos, generator: Generator) {
         let Some(chunk) = self.terrain.get(pos) else {
             return;
         };
-        for spawn in populate(self.seed, pos, chunk, &self.content) {
+        let spawns: Vec<Spawn> = generator.inhabitants(self.seed, pos, chunk, &self.content);
+        for spawn in spawns {
             let body = match spawn.body {
                 SpawnBody::Monster => {
                     self.add_monster(spawn.kind, spawn.pos);
@@ -375,5 +405,6 @@ impl World {
     }
 }
 
+mod paged;
 #[cfg(test)]
 mod tests;

@@ -46,7 +46,7 @@ struct Site {
 impl Site {
     fn new(kind: u8) -> Self {
         let session = SessionConfig { max_players: MAX_PLAYERS, ..SessionConfig::default() };
-        let config = ServerConfig { session, seed: u64::from(kind & 3) };
+        let config = ServerConfig { session, seed: u64::from(kind & 3), keep: None };
         let server = Server::new(config, Box::new(SplitMix::new(1)), START, 0);
         let clients = std::array::from_fn(|place| {
             let name = (place == 0).then(|| "Ada".to_owned());

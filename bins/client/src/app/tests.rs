@@ -301,7 +301,7 @@ fn scrolling_stops_at_both_ends() {
 #[test]
 fn a_refusal_is_told_once_and_tried_again() {
     let session = SessionConfig { max_players: 1, ..SessionConfig::default() };
-    let mut caves = Caves::new(ServerConfig { session, seed: 7 });
+    let mut caves = Caves::new(ServerConfig { session, seed: 7, keep: None });
     let home = || Home::Server { address: "caves.example:21068".into() };
     caves.enter("Bob", home());
     caves.run_for(500);

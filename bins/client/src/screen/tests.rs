@@ -320,7 +320,7 @@ fn what_is_looked_at_is_told_in_detail() {
 #[test]
 fn a_full_server_is_a_reason_and_a_countdown() {
     let session = SessionConfig { max_players: 1, ..SessionConfig::default() };
-    let mut caves = Caves::new(ServerConfig { session, seed: 7 });
+    let mut caves = Caves::new(ServerConfig { session, seed: 7, keep: None });
     let home = || Home::Server { address: "caves.example:21068".into() };
     caves.enter("Bob", home());
     caves.run_for(500);

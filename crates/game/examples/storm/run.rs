@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 use std::time::Duration;
 
-use caves_game::ServerConfig;
+use caves_game::{Keep, ServerConfig};
 use caves_link::time::Instant;
 use caves_netsim::{LinkConfig, SplitMix64};
 use caves_session::caves::{ClientConfig, ClientEntry, ClientStatus, ServerConfig as Sessions};
@@ -133,7 +133,14 @@ fn config(seed: u64) -> ServerConfig {
         tags: false,
     };
     let clients = vec![entry(0, "Robo"), entry(1, "Rosa"), entry(2, "Plato"), entry(3, "Pluto")];
-    ServerConfig { session: Sessions { clients, ..Sessions::default() }, seed }
+    // Every third world is kept: read from a store that is late, sometimes full, and outlives the server.
+    let keep = seed.is_multiple_of(3).then(|| Keep {
+        world: None,
+        players: Vec::new(),
+        interval: Duration::from_secs(1),
+        idle_chunks: (seed % 9) as usize,
+    });
+    ServerConfig { session: Sessions { clients, ..Sessions::default() }, seed, keep }
 }
 
 fn play(site: &mut Site, scenario: &Scenario) {
@@ -145,6 +152,12 @@ fn play(site: &mut Site, scenario: &Scenario) {
         site.join_plain(TOKENS[2 + plain], LinkConfig::PERFECT);
     }
     let start = site.now;
+    if let Some(shelf) = &mut site.shelf {
+        // The disk is full in the middle third of every other run.
+        let full = if scenario.seed.is_multiple_of(2) { scenario.millis * 2 / 3 } else { 0 };
+        shelf.full_from = start + Duration::from_millis(scenario.millis / 3);
+        shelf.full_until = start + Duration::from_millis(full);
+    }
     for Step { at, what } in &scenario.steps {
         let at = start + Duration::from_millis(*at);
         while site.now < at {

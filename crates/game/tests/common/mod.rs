@@ -6,6 +6,7 @@
 pub(crate) mod ladder;
 pub(crate) mod plain;
 pub(crate) mod seat;
+pub(crate) mod shelf;
 pub(crate) mod truth;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -23,6 +24,7 @@ use caves_world::{ChunkPos, Command, Direction, EntityId, Pos, in_viewport};
 use ladder::{Ladder, Way};
 use plain::Plain;
 use seat::{Seat, direction, must_arrive, settle};
+use shelf::Shelf;
 use truth::{Truth, broken};
 
 /// The moment at which every run begins.
@@ -51,6 +53,8 @@ pub(crate) struct Site {
     fault: Option<Fault>,
     /// While the server is down nobody answers.
     pub(crate) down: bool,
+    /// Where the world is kept, if it is.
+    pub(crate) shelf: Option<Shelf>,
 }
 
 /// A datagram under way.
@@ -107,6 +111,7 @@ impl Site {
             frame.damaged = true;
             flip_bits(&mut frame.bytes, random);
         });
+        let shelf = config.keep.is_some().then(|| Shelf::new(random.fork()));
         Self {
             server,
             seats: Vec::new(),
@@ -123,6 +128,7 @@ impl Site {
             server_wakes: Wakes::since(START),
             fault: None,
             down: false,
+            shelf,
         }
     }
 
@@ -261,6 +267,10 @@ impl Site {
     pub(crate) fn stop_server(&mut self) {
         self.note(|| "the server stops".into());
         self.down = true;
+        let now = self.now + self.clock;
+        if let Some(shelf) = &mut self.shelf {
+            shelf.crash(now);
+        }
     }
 
     pub(crate) fn start_server(&mut self) {
@@ -270,6 +280,9 @@ impl Site {
         let mut random = self.random.fork();
         let now = self.now + self.clock;
         let since = now.saturating_since(START).as_millis() as u64;
+        if let (Some(shelf), Some(keep)) = (&self.shelf, &mut self.config.keep) {
+            *keep = shelf.keep(keep);
+        }
         self.server = Server::new(
             self.config.clone(),
             Box::new(move || random.next_u64()),
@@ -307,6 +320,8 @@ impl Site {
         let mut consider = |due: Option<Instant>| next = due.map_or(next, |due| next.min(due));
         if !self.down {
             consider(self.server.poll_timeout().map(|due| earlier(due, self.clock)));
+            let stored = self.shelf.as_ref().and_then(Shelf::due);
+            consider(stored.map(|due| earlier(due, self.clock)));
         }
         consider(self.net.next_arrival().map(Instant::from_micros));
         for seat in self.seats.iter().filter(|seat| !seat.dead) {
@@ -318,6 +333,7 @@ impl Site {
         self.now = self.now.max(next);
         self.deliver();
         if !self.down {
+            self.hear_from_shelf();
             self.wake_server();
         }
         for place in 0..self.seats.len() {
@@ -414,11 +430,25 @@ impl Site {
         }
     }
 
+    fn hear_from_shelf(&mut self) {
+        let now = self.now + self.clock;
+        while let Some(reply) = self.shelf.as_mut().and_then(|shelf| shelf.poll(now)) {
+            self.happened += 1;
+            self.server.handle_stored(now, reply);
+            self.server_rests();
+        }
+    }
+
     /// Sends what the server has to send; whether it was anything.
     fn server_rests(&mut self) -> bool {
         let now = self.now + self.clock;
         let (mut buf, mut sent) = ([0; 1200], 0);
         self.truth.take_sessions(&self.server);
+        if let Some(shelf) = &mut self.shelf {
+            while let Some(request) = self.server.poll_store() {
+                shelf.ask(now, request);
+            }
+        }
         while let Some(transmit) = self.server.poll_transmit(now, &mut buf) {
             let bytes = &buf[..transmit.len];
             let packet = Packet::parse(bytes).expect("a server sends what decodes");

@@ -342,8 +342,9 @@ fn cleaned(command: &Command) -> Command {
 pub(crate) fn check_server(server: &Server, now: Instant) {
     let gauges = server.sessions().gauges();
     let sessions = gauges.sessions;
-    if gauges.tokens != sessions || gauges.peers != sessions || server.players() != sessions {
-        broken!("slots", "{} players, {gauges:?}", server.players());
+    let (players, arriving) = (server.players(), server.arriving());
+    if gauges.tokens != sessions || gauges.peers != sessions || players + arriving != sessions {
+        broken!("slots", "{players} players, {arriving} arriving, {gauges:?}");
     }
     let names = gauges.names.max(gauges.accounts).max(gauges.timers).max(gauges.ready);
     if names > sessions {

@@ -50,7 +50,7 @@ impl Stage {
             motd: "Mind the rats.".into(),
             ..SessionConfig::default()
         };
-        let config = ServerConfig { session, seed: WORLD_SEED };
+        let config = ServerConfig { session, seed: WORLD_SEED, keep: None };
         let random = Box::new(SplitMix::new(RANDOM_SEED));
         Self {
             server: Server::new(config, random, START, UNIX_MILLIS),

@@ -173,7 +173,7 @@ impl Server {
         from: Peer,
         folded: &str,
     ) -> Result<Option<SessionId>, (RefuseReason, String)> {
-        if let Some(ban) = join::banned_name(&self.config.bans, folded) {
+        if let Some(ban) = self.banned_name(folded) {
             return Err((RefuseReason::BANNED, ban.reason.clone()));
         }
         let Some(id) = self.by_name.get(folded) else { return Ok(None) };
@@ -204,7 +204,10 @@ impl Server {
         if !exempt && same >= self.config.sessions_per_address {
             return Err((RefuseReason::TOO_MANY, "too many players from here".into()));
         }
-        if all >= self.config.max_players {
+        // Whoever takes another's place takes no new one: there may be more than max_players since
+        // that was lowered.
+        let replaces = takes_over.is_some() || here.is_some();
+        if all >= self.config.max_players && !replaces {
             return Err((RefuseReason::FULL, "all places are taken".into()));
         }
         Ok(())
@@ -281,7 +284,7 @@ impl Server {
         // Read in the first packet (R3).
         let (client_type, name) = (action.client_type(), entry.name.clone());
         if let Some(name) = &name {
-            join::banned_name(&self.config.bans, &fold_name(name)).is_none().then_some(())?;
+            self.banned_name(&fold_name(name)).is_none().then_some(())?;
         }
         let admission = Admission { client_type, name, account: Some(token), takes_over };
         self.begin(now, from, admission, None);

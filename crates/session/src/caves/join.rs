@@ -1,6 +1,6 @@
 //! Who may come in: registered clients, bans, used cookies (R30, R37, section 2).
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -46,15 +46,30 @@ pub enum BanTarget {
     Name(String),
 }
 
+/// The places in the list of registered tokens, and of names that are reserved, compared as names are.
+pub(super) fn listed(entries: &[ClientEntry]) -> (HashMap<Token, usize>, HashMap<String, usize>) {
+    let numbered = || entries.iter().enumerate();
+    let registered = numbered().filter_map(|(place, entry)| Some((entry.token?, place)));
+    let reserved =
+        numbered().filter_map(|(place, entry)| Some((fold_name(entry.name.as_ref()?), place)));
+    (registered.collect(), reserved.collect())
+}
+
 /// Finds a ban of an address.
 pub(super) fn banned_address(bans: &[Ban], ip: IpAddr) -> Option<&Ban> {
     bans.iter().find(|ban| matches!(&ban.target, BanTarget::Address(net) if net.contains(&ip)))
 }
 
-/// Finds a ban of a folded name.
-pub(super) fn banned_name<'b>(bans: &'b [Ban], folded: &str) -> Option<&'b Ban> {
-    bans.iter()
-        .find(|ban| matches!(&ban.target, BanTarget::Name(name) if fold_name(name) == folded))
+/// The places in the list of the names that are banned, compared as names are; of two bans of one
+/// name the first one counts. Folding them at each Join would cost a stranger nothing and us much.
+pub(super) fn banned_names(bans: &[Ban]) -> HashMap<String, usize> {
+    let mut names = HashMap::new();
+    for (place, ban) in bans.iter().enumerate() {
+        if let BanTarget::Name(name) = &ban.target {
+            names.entry(fold_name(name)).or_insert(place);
+        }
+    }
+    names
 }
 
 /// Whether a kind of client may join without a registered token (R37).
@@ -161,8 +176,9 @@ mod tests {
         let ip = |text: &str| text.parse().unwrap();
         assert_eq!(banned_address(&bans, ip("192.0.2.9")).map(|b| b.reason.as_str()), Some("spam"));
         assert!(banned_address(&bans, ip("192.0.3.9")).is_none());
-        assert!(banned_name(&bans, &fold_name("MALLORY")).is_some());
-        assert!(banned_name(&bans, &fold_name("Mallor")).is_none());
+        let names = banned_names(&bans);
+        assert_eq!(names.get("mallory"), Some(&1));
+        assert_eq!(names.len(), 1);
     }
 
     #[test]

@@ -10,7 +10,8 @@
 //!     |  Action with a registered token,                          |
 //!     |  from an address inside `from`                            v
 //!     +------------------------------------> source-only ------> ended: Leave, 10 s of silence,
-//!                                                                 events unread, replaced
+//!                                                                 events unread, replaced, or by
+//!                                                                 the operator: told why first
 //! ```
 //!
 //! # The same, as the client sees it
@@ -32,10 +33,12 @@ mod bounds;
 mod client;
 mod cookie;
 mod copies;
+mod figures;
 mod gauges;
 mod info;
 mod join;
 mod names;
+mod operate;
 mod outbox;
 mod play;
 mod server;
@@ -49,6 +52,7 @@ pub use assembly::{Assembly, MAX_PACKETS};
 pub use client::{
     Client, ClientConfig, ClientEnd, ClientEvent, ClientReceived, ClientStatus, InFlight, PushError,
 };
+pub use figures::{Missing, Traffic};
 pub use gauges::{ClientGauges, ServerGauges};
 pub use info::{InfoQuery, ServerInfo};
 pub use join::{Ban, BanTarget, ClientEntry};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use caves_link::bucket::TokenBucket;
 use caves_link::time::{Deadline, Instant};
 use caves_wire::caves::{
-    ActionView, Challenge, ClientType, EchoView, EntityId, Event, EventAckView, EventKind,
+    Action, ActionView, Challenge, ClientType, EchoView, EntityId, Event, EventAckView, EventKind,
     Features, HeaderView, HelloView, LeaveReason, LeaveView, Nonce, Packet, QueryView,
     RefuseReason, Sequence, Tick, Token,
 };
@@ -15,10 +15,9 @@ use caves_wire::text;
 use super::actions::{ActionGate, Offer};
 use super::cookie::Cookies;
 use super::gauges::ServerGauges;
-use super::join::{Ban, ClientEntry, UsedNonces};
-use super::names::fold_name;
+use super::join::{self, Ban, ClientEntry, UsedNonces};
 use super::outbox::{Answer, Outbox};
-use super::session::{QueuedEvent, Session, SessionView};
+use super::session::{JoinRecord, QueuedEvent, Session, SessionView};
 use super::{OwnedAction, SESSION_TIMEOUT};
 use crate::fault::{Fault, Faults};
 use crate::peers::{SessionId, Slots};
@@ -192,6 +191,7 @@ pub struct Server {
     pub(super) left: HashMap<Token, (Peer, Instant)>,
     pub(super) registered: HashMap<Token, usize>,
     pub(super) reserved: HashMap<String, usize>,
+    pub(super) banned_names: HashMap<String, usize>,
     pub(super) strangers: Strangers,
     pub(super) cookies: Cookies,
     pub(super) used: UsedNonces,
@@ -222,12 +222,7 @@ pub(super) type Outcome<'d> = Result<ServerReceived<'d>, DropReason>;
 impl Server {
     /// A server without sessions. Names and texts over their limits are cut.
     pub fn new(config: ServerConfig, mut random: Box<dyn Random + Send>, now: Instant) -> Self {
-        let registered = (config.clients.iter().enumerate())
-            .filter_map(|(place, entry)| Some((entry.token?, place)))
-            .collect();
-        let reserved = (config.clients.iter().enumerate())
-            .filter_map(|(place, entry)| Some((fold_name(entry.name.as_ref()?), place)))
-            .collect();
+        let (registered, reserved) = join::listed(&config.clients);
         Self {
             strangers: Strangers::new(config.strangers.clone(), &mut *random, now),
             cookies: Cookies::new(&mut *random, now),
@@ -240,6 +235,7 @@ impl Server {
             left: HashMap::new(),
             registered,
             reserved,
+            banned_names: join::banned_names(&config.bans),
             used: UsedNonces::default(),
             outbox: Outbox::default(),
             events: VecDeque::new(),
@@ -262,6 +258,9 @@ impl Server {
         from: Peer,
         datagram: &'d [u8],
     ) -> ServerReceived<'d> {
+        if let Some(session) = self.by_peer.get(&from).and_then(|id| self.sessions.get_mut(*id)) {
+            session.figures.received.note(datagram.len());
+        }
         let outcome = self.dispatch(now, from, datagram);
         self.counters.note(outcome, ServerReceived::Dropped)
     }
@@ -294,6 +293,12 @@ impl Server {
         };
         let forgets = self.faults.has(Fault::ForgetsGuard);
         let session = self.hear(now, id)?;
+        if session.leaving.is_some() {
+            return Err(DropReason::Token);
+        }
+        if !matches!(action.action(), Action::NoOp) {
+            session.figures.actions.note(action.sequence());
+        }
         let mut offer = session.gate.offer(now, action.sequence(), action.action());
         if forgets && offer == Offer::Old {
             session.gate = ActionGate::new(false);
@@ -343,9 +348,12 @@ impl Server {
     fn on_event_ack<'d>(&mut self, now: Instant, from: Peer, ack: EventAckView<'d>) -> Outcome<'d> {
         let id = self.find(from, ack.token())?;
         let session = self.hear(now, id)?;
+        let sent = session.events.sent_once_at(ack.sequence());
         if session.events.acknowledge(ack.sequence()) {
+            session.figures.note_round_trip(now, sent);
             self.make_ready(id);
         }
+        self.end_if_told(now, id);
         Ok(ServerReceived::Handled)
     }
 
@@ -386,6 +394,10 @@ impl Server {
         let silence = session.silence(now);
         session.heard = now;
         let was_known = std::mem::replace(&mut session.is_known, true);
+        if !was_known {
+            let sent = session.join.as_ref().and_then(JoinRecord::welcomed_once_at);
+            session.figures.note_round_trip(now, sent);
+        }
         if silence >= HEARD_AGAIN {
             // What it was sent meanwhile it cannot have acknowledged.
             session.events.renew(now);
@@ -394,6 +406,11 @@ impl Server {
             self.make_ready(id);
         }
         self.sessions.get_mut(id).ok_or(DropReason::Token)
+    }
+
+    /// The ban of a folded name.
+    pub(super) fn banned_name(&self, folded: &str) -> Option<&Ban> {
+        self.banned_names.get(folded).map(|place| &self.config.bans[*place])
     }
 
     pub(super) fn charge(&mut self, now: Instant, from: Peer) -> Result<(), DropReason> {
@@ -417,6 +434,12 @@ impl Server {
         while let Some((_, id)) = self.timers.pop_first_if_due(now) {
             let Some(session) = self.sessions.get_mut(id) else { continue };
             session.timer = None;
+            if let Some((until, reason)) = session.leaving
+                && until <= now
+            {
+                self.end(now, id, reason);
+                continue;
+            }
             if session.silence(now) >= self.config.timeout && !self.faults.has(Fault::KeepsDead) {
                 // What is late of it must not begin another session, nor take effect once more there.
                 let of = session.account.map(|account| (account, (session.peer, now)));
@@ -493,8 +516,12 @@ impl Server {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let unread =
             session.events.oldest_age(now).map(|age| now + EVENTS_UNREAD.saturating_sub(age));
-        let due =
-            Deadline::earliest([Some(session.silence_check), session.event_deadline(now), unread]);
+        let due = Deadline::earliest([
+            Some(session.silence_check),
+            session.event_deadline(now),
+            unread,
+            session.leaving.map(|(until, _)| until),
+        ]);
         if session.timer != due {
             if let Some(old) = session.timer {
                 self.timers.remove(&(old, id));
@@ -564,7 +591,9 @@ impl Server {
         self.closing = true;
         let all: Vec<_> = self.sessions.iter().map(|(id, _)| id).collect();
         for id in all {
-            self.end(now, id, LeaveReason::SHUTTING_DOWN);
+            // Whoever is being shown out must not come back by itself.
+            let leaving = self.sessions.get(id).and_then(|session| session.leaving);
+            self.end(now, id, leaving.map_or(LeaveReason::SHUTTING_DOWN, |(_, reason)| reason));
         }
     }
 

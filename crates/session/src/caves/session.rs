@@ -6,9 +6,12 @@ use caves_link::bucket::TokenBucket;
 use caves_link::events::EventSender;
 use caves_link::retry::RetryPolicy;
 use caves_link::time::Instant;
-use caves_wire::caves::{ClientType, EntityId, EventKind, Features, Nonce, Sequence, Token};
+use caves_wire::caves::{
+    ClientType, EntityId, EventKind, Features, LeaveReason, Nonce, Sequence, Token,
+};
 
 use super::actions::ActionGate;
+use super::figures::{Figures, Missing, Traffic};
 use crate::Peer;
 use crate::fault::{Fault, Faults};
 
@@ -40,11 +43,26 @@ pub(super) struct JoinRecord {
     pub(super) welcome: Box<[u8]>,
     repeats: u8,
     sent: Instant,
+    /// Whether this Welcome opened the session, so that its first word answers it.
+    opens: bool,
 }
 
 impl JoinRecord {
     pub(super) fn new(nonce: Nonce, join: &[u8], now: Instant) -> Self {
-        Self { nonce, join: join.into(), welcome: Box::default(), repeats: 0, sent: now }
+        let (join, welcome) = (join.into(), Box::default());
+        Self { nonce, join, welcome, repeats: 0, sent: now, opens: false }
+    }
+
+    /// The Welcome goes out for the first time.
+    pub(super) const fn welcomed(&mut self, now: Instant, opens: bool) {
+        self.sent = now;
+        self.opens = opens;
+    }
+
+    /// When the Welcome was sent that a session's first word answers; not when that may be one of
+    /// several (Karn's rule).
+    pub(super) fn welcomed_once_at(&self) -> Option<Instant> {
+        (self.opens && self.repeats == 0).then_some(self.sent)
     }
 
     /// Whether a repeated Join gets its Welcome again.
@@ -93,6 +111,9 @@ pub(super) struct Session {
     pub(super) is_known: bool,
     pub(super) gate: ActionGate,
     pub(super) events: EventSender<QueuedEvent>,
+    /// It ends then, for this reason: its client is being told why.
+    pub(super) leaving: Option<(Instant, LeaveReason)>,
+    pub(super) figures: Figures,
     pub(super) queries: TokenBucket,
     pub(super) pings: TokenBucket,
     /// When silence is judged again.
@@ -121,6 +142,8 @@ impl Session {
             is_known: false,
             gate: ActionGate::new(false),
             events: EventSender::new(EVENT_RETRY, EVENTS_IN_FLIGHT, EVENTS_WAITING),
+            leaving: None,
+            figures: Figures::default(),
             queries: TokenBucket::new(QUERIES, QUERIES, now),
             pings: TokenBucket::new(PINGS, PING_BURST, now),
             silence_check: now,
@@ -175,6 +198,11 @@ impl<'s> SessionView<'s> {
         self.0.entity
     }
 
+    /// Whether it came with a registered token: then its name is its own for good.
+    pub const fn is_registered(self) -> bool {
+        self.0.account.is_some()
+    }
+
     /// Which kind of client it is.
     pub const fn client_type(self) -> ClientType {
         self.0.client_type
@@ -204,6 +232,63 @@ impl<'s> SessionView<'s> {
     /// How long nothing was heard of it.
     pub fn silence(self, now: Instant) -> Duration {
         self.0.silence(now)
+    }
+
+    /// Whether it is about to end: its client is being told why.
+    pub const fn is_leaving(self) -> bool {
+        self.0.leaving.is_some()
+    }
+
+    /// Whether its client speaks only types 0 to 7 (R30, R34).
+    pub fn is_source_only(self) -> bool {
+        self.0.is_source_only()
+    }
+
+    /// Whether events can be sent to it at all.
+    pub const fn hears_events(self) -> bool {
+        self.0.features.contains(Features::EVENTS)
+    }
+
+    /// The smoothed round trip; `None` as long as nothing tells.
+    ///
+    /// Nothing in the protocol is made to measure it at the server, so it comes from what is
+    /// answered at once: an event and its acknowledgement, and the Welcome and the first packet with
+    /// the token in it. Only what was sent once counts (Karn's rule). A client that takes its time
+    /// with its first word or its acknowledgements looks that much farther away.
+    pub fn round_trip(self) -> Option<Duration> {
+        self.0.figures.round_trip.smoothed()
+    }
+
+    /// How long ago the round trip was measured last: somebody to whom nothing is told and to whom
+    /// nothing happens is not measured.
+    pub fn round_trip_age(self, now: Instant) -> Option<Duration> {
+        self.0.figures.measured.map(|at| now.saturating_since(at))
+    }
+
+    /// Numbers of actions that never came.
+    pub const fn missing(self) -> Missing {
+        self.0.figures.actions.missing()
+    }
+
+    /// What came from its address since it is there, whoever sent it. The datagram that opened a
+    /// session is not in it.
+    pub const fn received(self) -> Traffic {
+        self.0.figures.received
+    }
+
+    /// What was sent to its address, as [`Server::note_sent`](super::Server::note_sent) was told.
+    pub const fn sent(self) -> Traffic {
+        self.0.figures.sent
+    }
+
+    /// Events that wait to be sent, 256 at most (section 2, events).
+    pub fn events_waiting(self) -> usize {
+        self.0.events.waiting()
+    }
+
+    /// Events sent and not acknowledged, 8 at most (section 2, events).
+    pub fn events_in_flight(self) -> usize {
+        self.0.events.in_flight()
     }
 
     /// Events that were dropped because its queue was full.

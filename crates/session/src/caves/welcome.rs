@@ -29,7 +29,9 @@ impl Server {
     /// Writes a session's Welcome and queues it.
     pub(super) fn welcome(&mut self, now: Instant, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
+        let is_first = !session.is_known;
         let Some(record) = &mut session.join else { return };
+        record.welcomed(now, is_first);
         let next_event = (session.features.contains(Features::EVENTS))
             .then(|| session.events.lowest_unacknowledged());
         let mut block = [0; MAX_DATAGRAM];

@@ -51,10 +51,11 @@ fn killed_player_is_back_at_the_spawn_in_the_same_tick() {
     let mut arena = Arena::new();
     arena.put(arena.bob, 0, 1);
     let coin = arena.world.content().kind_id("core:coin").unwrap();
-    let bob = arena.world.entities.get_mut(arena.bob).unwrap();
+    let mut bob = arena.world.entities.get_mut(arena.bob).unwrap();
     bob.elo = 1200;
     bob.hp = 1;
     bob.player_mut().unwrap().inventory.add(coin, 3);
+    drop(bob);
     let tick = arena.world.tick();
     let outcome = arena.world.execute(arena.ada, Command::Attack(Direction::South));
     assert!(outcome.had_effect());

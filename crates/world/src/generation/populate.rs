@@ -49,8 +49,8 @@ pub enum SpawnBody {
     Item(u16),
 }
 
-/// What lives and lies in the new chunk at `pos`, given its tiles. No monster is in the safe zone.
-pub fn populate(seed: u64, pos: ChunkPos, chunk: &Chunk, content: &Content) -> Vec<Spawn> {
+/// The inhabitants of [`Generator::First`](super::Generator::First).
+pub(super) fn first(seed: u64, pos: ChunkPos, chunk: &Chunk, content: &Content) -> Vec<Spawn> {
     let roll = Roll::new(seed, Purpose::Populate, pair(pos.x, pos.y));
     let mut planner = Planner { pos, chunk, content, roll, taken: Vec::new() };
     planner.welcome();
