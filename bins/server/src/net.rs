@@ -413,7 +413,7 @@ impl Server {
         self.notifier.turn(now, self.game.players(), self.meter.max_players);
         let health = match self.stopping {
             Some(_) => Health::Stopping,
-            None if self.meter.tally.ticks == 0 => Health::Starting,
+            None if self.meter.tally.ticks == 0 || !self.game.is_ready() => Health::Starting,
             None => Health::Ready,
         };
         let (game, meter) = (&self.game, &self.meter);
@@ -530,7 +530,7 @@ mod tests {
         let mut server = Server::bind(&config).unwrap();
         let starting = ask(&mut server, "/readyz");
         assert!(starting.starts_with("HTTP/1.1 503 ") && starting.ends_with("\r\n\r\nstarting\n"));
-        while server.game.executed().is_empty() && server.meter.tally.ticks == 0 {
+        while server.meter.tally.ticks == 0 {
             server.tick(server.clock.now());
         }
         let ready = ask(&mut server, "/readyz");

@@ -57,6 +57,7 @@ impl Meter {
             kernel_drops: receive_drops(&self.inodes),
             gauges: Gauges {
                 players: game.players(),
+                arriving: game.arriving(),
                 max_players: self.max_players,
                 chunks_loaded: game.world().loaded_chunks(),
                 entities: game.world().entity_count(),
@@ -69,9 +70,9 @@ impl Meter {
     }
 }
 
-/// The round trips that sessions know of.
-fn round_trips(_game: &caves_game::Server) -> Vec<Duration> {
-    Vec::new()
+/// The round trips that are known.
+fn round_trips(game: &caves_game::Server) -> Vec<Duration> {
+    game.sessions().sessions().filter_map(|(_, session)| session.round_trip()).collect()
 }
 
 #[cfg(test)]
