@@ -533,6 +533,9 @@ mod tests {
         while server.meter.tally.ticks == 0 {
             server.tick(server.clock.now());
         }
+        assert_eq!(server.meter.tally.tick_times.count(), 0, "nothing of it is sent");
+        assert!(!server.send());
+        assert_eq!(server.meter.tally.tick_times.count(), 1);
         let ready = ask(&mut server, "/readyz");
         assert!(ready.starts_with("HTTP/1.1 200 ") && ready.ends_with("\r\n\r\nready\n"));
         server.begin_to_stop(server.clock.now(), StopReason::Asked);
