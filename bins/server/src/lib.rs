@@ -15,6 +15,7 @@
 
 mod clock;
 pub mod config;
+mod kept;
 pub mod metrics;
 mod net;
 mod random;
