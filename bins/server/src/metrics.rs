@@ -161,7 +161,7 @@ pub struct Gauges {
 pub struct StoreFigures {
     /// Chunks and players whose newest state is in memory alone.
     pub unsaved_records: u64,
-    /// Bytes that are being written.
+    /// Their bytes, about.
     pub unsaved_bytes: u64,
     /// Whether the last try to write failed.
     pub failing: bool,

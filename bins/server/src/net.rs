@@ -355,7 +355,9 @@ impl Server {
         // What is left of the time for the last save.
         let since = self.stopping.map_or(self.clock.now(), |stopping| stopping.since);
         let left = (since + LONGEST_SAVE).saturating_since(self.clock.now());
-        kept.close(left.max(LONGEST_GOODBYE))
+        let left = left.max(LONGEST_GOODBYE);
+        self.notifier.saving(left);
+        kept.close(left)
     }
 
     /// Reads what waits, within a budget; `true` when that was spent.
@@ -474,11 +476,13 @@ impl Server {
             None if self.meter.tally.ticks == 0 || !self.game.is_ready() => Health::Starting,
             None => Health::Ready,
         };
-        self.meter.store = self.kept.as_ref().map(|kept| kept.figures(&self.game));
-        let (game, meter) = (&self.game, &self.meter);
+        let (game, meter, kept) = (&self.game, &self.meter, &self.kept);
         let (unsent, unread) = (self.unsent.count(), self.unread.count());
         if let Some(endpoint) = &mut self.endpoint {
-            endpoint.turn(now, health, || meter.figures(game, unsent, unread).text());
+            endpoint.turn(now, health, || {
+                let store = kept.as_ref().map(|kept| kept.figures(game));
+                meter.figures(game, store, unsent, unread).text()
+            });
         }
     }
 

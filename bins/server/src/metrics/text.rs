@@ -225,11 +225,7 @@ impl StoreFigures {
             "Chunks and players whose newest state is not on the disk yet.",
             self.unsaved_records,
         )?;
-        families.gauge(
-            "caves_store_unsaved_bytes",
-            "Bytes that are being written.",
-            self.unsaved_bytes,
-        )?;
+        families.gauge("caves_store_unsaved_bytes", "Their bytes, about.", self.unsaved_bytes)?;
         families.gauge(
             "caves_store_failing",
             "1 while writing fails (it is tried again each second), else 0.",
