@@ -154,15 +154,9 @@ impl Kept {
 
     /// For the metrics.
     pub(crate) fn figures(&self, game: &caves_game::Server) -> StoreFigures {
-        let status = self.keeper.status();
         StoreFigures {
             unsaved_bytes: self.unsaved_bytes(game),
-            unsaved_chunks: game.unsaved() as u64,
-            failing: status.failing.is_some(),
-            commits: status.commits,
-            last_commit: status.last_commit_duration,
-            reads: status.reads,
-            unreadable: status.unreadable,
+            ..StoreFigures::new(&self.keeper.status(), game.unsaved())
         }
     }
 

@@ -355,7 +355,9 @@ impl Server {
         // What is left of the time for the last save.
         let since = self.stopping.map_or(self.clock.now(), |stopping| stopping.since);
         let left = (since + LONGEST_SAVE).saturating_since(self.clock.now());
-        kept.close(left.max(LONGEST_GOODBYE))
+        let left = left.max(LONGEST_GOODBYE);
+        self.notifier.saving(left);
+        kept.close(left)
     }
 
     /// Reads what waits, within a budget; `true` when that was spent.
@@ -471,14 +473,16 @@ impl Server {
         self.notifier.turn(now, self.game.players(), self.meter.max_players);
         let health = match self.stopping {
             Some(_) => Health::Stopping,
-            None if self.meter.tally.ticks == 0 => Health::Starting,
+            None if self.meter.tally.ticks == 0 || !self.game.is_ready() => Health::Starting,
             None => Health::Ready,
         };
-        self.meter.store = self.kept.as_ref().map(|kept| kept.figures(&self.game));
-        let (game, meter) = (&self.game, &self.meter);
+        let (game, meter, kept) = (&self.game, &self.meter, &self.kept);
         let (unsent, unread) = (self.unsent.count(), self.unread.count());
         if let Some(endpoint) = &mut self.endpoint {
-            endpoint.turn(now, health, || meter.figures(game, unsent, unread).text());
+            endpoint.turn(now, health, || {
+                let store = kept.as_ref().map(|kept| kept.figures(game));
+                meter.figures(game, store, unsent, unread).text()
+            });
         }
     }
 
@@ -592,9 +596,12 @@ mod tests {
         let mut server = Server::bind(&config).unwrap();
         let starting = ask(&mut server, "/readyz");
         assert!(starting.starts_with("HTTP/1.1 503 ") && starting.ends_with("\r\n\r\nstarting\n"));
-        while server.game.executed().is_empty() && server.meter.tally.ticks == 0 {
+        while server.meter.tally.ticks == 0 {
             server.tick(server.clock.now());
         }
+        assert_eq!(server.meter.tally.tick_times.count(), 0, "nothing of it is sent");
+        assert!(!server.send());
+        assert_eq!(server.meter.tally.tick_times.count(), 1);
         let ready = ask(&mut server, "/readyz");
         assert!(ready.starts_with("HTTP/1.1 200 ") && ready.ends_with("\r\n\r\nready\n"));
         server.begin_to_stop(server.clock.now(), StopReason::Asked);

@@ -16,16 +16,16 @@ pub(crate) fn open(addr: SocketAddr) -> io::Result<UdpSocket> {
         // "[::]" means IPv6 on every system, and can stand beside "0.0.0.0" with the same port.
         socket.set_only_v6(true)?;
     }
+    // Small buffers lose more datagrams, nothing else.
+    let _ = socket.set_recv_buffer_size(KERNEL_BUFFER);
+    let _ = socket.set_send_buffer_size(KERNEL_BUFFER);
     socket.bind(&addr.into())?;
     adopt(socket.into())
 }
 
-/// Takes a socket that is bound already.
+/// Takes a socket that is bound already. Its buffers are as large as whoever opened it wished: a service
+/// manager may give more than the kernel's limits let us have, and asking would take that back.
 pub(crate) fn adopt(socket: std::net::UdpSocket) -> io::Result<UdpSocket> {
-    let options = socket2::SockRef::from(&socket);
-    // Small buffers lose more datagrams, nothing else.
-    let _ = options.set_recv_buffer_size(KERNEL_BUFFER);
-    let _ = options.set_send_buffer_size(KERNEL_BUFFER);
     socket.set_nonblocking(true)?;
     Ok(UdpSocket::from_std(socket))
 }
@@ -100,6 +100,18 @@ mod tests {
         assert!(send(&socket, &[0; 65_535], to).is_err(), "more than UDP can carry");
         send(&socket, b"x", to).unwrap();
         assert!(matches!(receive(&socket, &mut [0; 4]), Received::Datagram(1, _)));
+    }
+
+    #[test]
+    fn a_socket_that_was_passed_in_never_blocks_and_keeps_its_buffers() {
+        let passed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let size = |socket: &UdpSocket| socket2::SockRef::from(socket).recv_buffer_size().unwrap();
+        socket2::SockRef::from(&passed).set_recv_buffer_size(50_000).unwrap();
+        let adopted = adopt(passed).unwrap();
+        // Linux doubles what is asked for, others do not.
+        assert!([50_000, 100_000].contains(&size(&adopted)), "{}", size(&adopted));
+        assert!(size(&open(([127, 0, 0, 1], 0).into()).unwrap()) > 100_000);
+        assert!(matches!(receive(&adopted, &mut [0; 4]), Received::Nothing));
     }
 
     #[test]
