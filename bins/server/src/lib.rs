@@ -15,6 +15,7 @@
 
 mod clock;
 pub mod config;
+pub mod control;
 pub mod metrics;
 mod net;
 mod random;

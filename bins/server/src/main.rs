@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use args::{Args, Command};
-use caves_server::config::{Loaded, StoreConfig};
+use caves_server::config::{ConfigSource, Loaded, StoreConfig};
 use caves_server::{BindError, Config, ConfigError, Notifier, OsRandom, RunError, Server, report};
 use caves_session::Random;
 
@@ -44,11 +44,11 @@ fn run(args: &Args) -> Result<(), Failure> {
     }
     match &args.command {
         Some(command) => without_a_server(command, &loaded.config),
-        None => serve(&loaded, args.mode.repair),
+        None => serve(source, &loaded, args.mode.repair),
     }
 }
 
-fn serve(loaded: &Loaded, repair: bool) -> Result<(), Failure> {
+fn serve(source: ConfigSource, loaded: &Loaded, repair: bool) -> Result<(), Failure> {
     let Loaded { config, description, .. } = loaded;
     if repair {
         // The seam for a store that is opened with repair.
@@ -58,8 +58,9 @@ fn serve(loaded: &Loaded, repair: bool) -> Result<(), Failure> {
     let sockets = if passed.is_empty() { "configuration" } else { "service manager" };
     let server = Server::bind_to(config, passed)?.with_signals().map_err(Failure::Signals)?;
     announce(&server);
-    log::start(config.log);
-    let server = server.with_notifier(notifier());
+    let set_log_level = log::start(config.log);
+    let reload = Box::new(move || source.load().map(|loaded| loaded.config));
+    let server = server.with_notifier(notifier()).with_operator(Some(reload), Some(set_log_level));
     report::started(&server, config, description, sockets);
     report::stopped(&server.run()?);
     Ok(())
