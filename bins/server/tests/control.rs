@@ -10,8 +10,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use caves_game::MessageKind;
 use caves_game::client::ClientEvent;
+use caves_game::mirror::MessageKind;
 use caves_session::caves::ClientEnd;
 use caves_wire::caves::{LeaveReason, RefuseReason};
 use common::visitor::Visitor;

@@ -422,3 +422,116 @@ fn level_name(level: LogLevel) -> &'static str {
         LogLevel::Trace => "trace",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use caves_session::SplitMix;
+
+    const UNIX_S: u64 = 1_700_000_000;
+
+    fn game(config: &Config) -> Game {
+        let session = config.session.clone();
+        let config = caves_game::ServerConfig { session, ..caves_game::ServerConfig::default() };
+        Game::new(config, Box::new(SplitMix::new(1)), Instant::ZERO, UNIX_S * 1000)
+    }
+
+    fn desk(game: &mut Game, seconds: u64) -> Desk<'_> {
+        Desk {
+            game,
+            now: Instant::from_secs(seconds),
+            unix_s: UNIX_S + seconds,
+            uptime: Duration::from_secs(seconds),
+            sent: 0,
+            unsent: 0,
+            unread: 0,
+        }
+    }
+
+    fn obey(operator: &mut Operator, game: &mut Game, seconds: u64, line: &str) -> Value {
+        match operator.obey_line(line.as_bytes(), &mut desk(game, seconds)) {
+            Reply::Now(answer) => serde_json::from_str(&answer).unwrap(),
+            Reply::WhenSaved(_) => panic!("nothing is kept here"),
+        }
+    }
+
+    fn banned(game: &Game) -> Vec<String> {
+        game.sessions().config().bans.iter().map(|ban| bans::shown(&ban.target)).collect()
+    }
+
+    #[test]
+    fn bans_of_the_file_and_of_commands_hold_together_and_the_latter_are_kept() {
+        let config = Config::parse("x", "[[ban]]\nname = \"Eve\"\n").unwrap();
+        let (mut game, mut operator) = (game(&config), Operator::new(&config));
+        assert_eq!(operator.take_changed_bans(), None);
+        let line = r#"{"command":"ban","target":"192.0.2.7","for_s":60}"#;
+        assert_eq!(obey(&mut operator, &mut game, 10, line)["until"], UNIX_S + 70);
+        obey(&mut operator, &mut game, 10, r#"{"command":"ban","target":"Bob"}"#);
+        assert_eq!(banned(&game), ["Eve", "192.0.2.7", "Bob"]);
+        let kept = operator.take_changed_bans().unwrap();
+        let kept: Vec<_> = kept.iter().map(|of| (of.target.as_str(), of.until_unix_s)).collect();
+        assert_eq!(kept, [("192.0.2.7", Some(UNIX_S + 70)), ("Bob", None)]);
+        assert_eq!(operator.take_changed_bans(), None, "told once");
+
+        assert!(!operator.turn(&mut desk(&mut game, 69)));
+        assert_eq!(banned(&game).len(), 3);
+        operator.turn(&mut desk(&mut game, 70));
+        assert_eq!(banned(&game), ["Eve", "Bob"]);
+        assert_eq!(operator.take_changed_bans().map(|kept| kept.len()), Some(1));
+        obey(&mut operator, &mut game, 71, r#"{"command":"unban","target":"bob"}"#);
+        assert_eq!(banned(&game), ["Eve"]);
+        assert_eq!(operator.take_changed_bans(), Some(Vec::new()));
+    }
+
+    #[test]
+    fn bans_that_were_kept_hold_again_and_those_over_meanwhile_do_not() {
+        let config = Config::solo();
+        let mut operator = Operator::new(&config);
+        let record = |target: &str, until_unix_s| BanRecord {
+            target: target.into(),
+            is_name: true,
+            reason: "why".into(),
+            until_unix_s,
+            set_unix_s: UNIX_S,
+        };
+        let records = vec![record("Ada", None), record("Bob", Some(UNIX_S + 5))];
+        operator.restore_bans(records, UNIX_S + 5);
+        let names: Vec<_> = operator.all_bans().iter().map(|b| bans::shown(&b.target)).collect();
+        assert_eq!(names, ["Ada"]);
+    }
+
+    #[test]
+    fn the_server_stops_when_the_countdown_is_over_and_not_when_it_was_cancelled() {
+        let config = Config::solo();
+        let (mut game, mut operator) = (game(&config), Operator::new(&config));
+        obey(&mut operator, &mut game, 100, r#"{"command":"shutdown","seconds":30}"#);
+        assert!(!operator.turn(&mut desk(&mut game, 100)));
+        assert_eq!(operator.poll_timeout(), Some(Instant::from_secs(120)));
+        assert!(!operator.turn(&mut desk(&mut game, 129)));
+        let left = obey(&mut operator, &mut game, 129, r#"{"command":"shutdown-cancel"}"#);
+        assert_eq!(left["left_s"], 1);
+        assert!(!operator.turn(&mut desk(&mut game, 131)));
+        assert_eq!(operator.poll_timeout(), None);
+        obey(&mut operator, &mut game, 140, r#"{"command":"shutdown","seconds":5}"#);
+        assert!(operator.turn(&mut desk(&mut game, 145)));
+    }
+
+    #[test]
+    fn a_reload_with_an_error_changes_nothing_and_one_without_keeps_what_needs_a_restart() {
+        let config = Config::parse("x", "server.motd = \"old\"").unwrap();
+        let (mut game, mut operator) = (game(&config), Operator::new(&config));
+        let answer = obey(&mut operator, &mut game, 1, r#"{"command":"reload"}"#);
+        assert_eq!(answer["error"], "this server has no configuration file");
+        let mut texts = ["server.motd = 1", "server.motd = \"new\"\nserver.tick_rate = 20"].iter();
+        let reload = move || Config::parse("x", texts.next().unwrap());
+        operator.set_hooks(Some(Box::new(reload)), None);
+        let answer = obey(&mut operator, &mut game, 1, r#"{"command":"reload"}"#);
+        assert!(answer["error"].as_str().unwrap().starts_with("x:1"), "{answer}");
+        assert_eq!(game.sessions().config().motd, "old");
+        let answer = obey(&mut operator, &mut game, 1, r#"{"command":"reload"}"#);
+        assert_eq!(answer["applied"], json!(["server.motd"]));
+        assert_eq!(answer["need_restart"], json!(["server.tick_rate"]));
+        assert_eq!(game.sessions().config().motd, "new");
+        assert_eq!(operator.config().session.tick_rate, 10);
+    }
+}
