@@ -24,6 +24,7 @@ use mio::net::UnixListener;
 use mio::{Registry, Token};
 
 use crate::config::ControlConfig;
+use crate::kept::Kept;
 use crate::stream::{Input, Limits, StreamId, Streams, lines};
 
 pub(crate) use operator::{Desk, Operator, Reply};
@@ -115,12 +116,16 @@ impl Control {
     fn answer_saved(&mut self, desk: &Desk<'_>) {
         let streams = &mut self.streams;
         self.saving.retain(|(from, ticket)| {
-            let safe = desk.game.is_safe(*ticket);
-            if safe {
-                let answer = protocol::yes(serde_json::json!({ "saved": true }));
-                streams.answer(desk.now, *from, answer.as_bytes());
-            }
-            !safe
+            let trouble = desk.kept.and_then(Kept::trouble);
+            let answer = match (desk.game.is_safe(*ticket), trouble) {
+                (true, _) => protocol::yes(serde_json::json!({ "saved": true })),
+                (false, Some(reason)) => protocol::no(&format!(
+                    "cannot save: {reason}; it is tried again, and play goes on meanwhile"
+                )),
+                (false, None) => return true,
+            };
+            streams.answer(desk.now, *from, answer.as_bytes());
+            false
         });
     }
 }

@@ -16,11 +16,13 @@
 mod clock;
 pub mod config;
 pub mod control;
+mod kept;
 pub mod metrics;
 mod net;
 mod random;
 pub mod report;
 mod socket;
+pub mod store;
 pub mod stream;
 mod systemd;
 pub mod traffic;

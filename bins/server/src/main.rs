@@ -1,14 +1,17 @@
 //! The server's program: arguments, configuration, sockets, and then the loop.
 
 mod args;
+mod carry;
 mod inherit;
 mod log;
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use args::{Args, Command};
 use caves_server::config::{ConfigSource, Loaded, StoreConfig};
+use caves_server::store::Options;
 use caves_server::{BindError, Config, ConfigError, Notifier, OsRandom, RunError, Server, report};
 use caves_session::Random;
 
@@ -50,17 +53,17 @@ fn run(args: &Args) -> Result<(), Failure> {
 
 fn serve(source: ConfigSource, loaded: &Loaded, repair: bool) -> Result<(), Failure> {
     let Loaded { config, description, .. } = loaded;
-    if repair {
-        // The seam for a store that is opened with repair.
-        return Err(no_store("repair", config));
+    if repair && config.store == StoreConfig::Memory {
+        return Err(Failure::NothingKept { verb: "repair" });
     }
     let passed = inherit::sockets()?;
     let sockets = if passed.is_empty() { "configuration" } else { "service manager" };
-    let server = Server::bind_to(config, passed)?.with_signals().map_err(Failure::Signals)?;
-    announce(&server);
     let set_log_level = log::start(config.log);
     let reload = Box::new(move || source.load().map(|loaded| loaded.config));
-    let server = server.with_notifier(notifier()).with_operator(Some(reload), Some(set_log_level));
+    let server = Server::bind_to(config, passed, Options { repair })?;
+    let server = server.with_signals().map_err(Failure::Signals)?.with_notifier(notifier());
+    let server = server.with_operator(Some(reload), Some(set_log_level));
+    announce(&server);
     report::started(&server, config, description, sockets);
     report::stopped(&server.run()?);
     Ok(())
@@ -74,19 +77,19 @@ fn notifier() -> Notifier {
     })
 }
 
-/// The seam for `store::export` and `store::import`.
+/// Carries the configured store elsewhere, or makes it.
 fn without_a_server(command: &Command, config: &Config) -> Result<(), Failure> {
-    let verb = match command {
-        Command::Export { .. } => "export",
-        Command::Import { .. } => "import",
-    };
-    Err(no_store(verb, config))
+    match command {
+        Command::Export { file, .. } => carry::export(store_of(config, "export")?, file)?,
+        Command::Import { file, .. } => carry::import(file, store_of(config, "import")?)?,
+    }
+    Ok(())
 }
 
-fn no_store(verb: &'static str, config: &Config) -> Failure {
+fn store_of<'c>(config: &'c Config, verb: &'static str) -> Result<&'c Path, Failure> {
     match &config.store {
-        StoreConfig::Memory => Failure::NothingKept { verb },
-        StoreConfig::File(_) => Failure::NoStore { verb },
+        StoreConfig::Memory => Err(Failure::NothingKept { verb }),
+        StoreConfig::File(path) => Ok(path),
     }
 }
 
@@ -135,8 +138,8 @@ enum Failure {
     Output(io::Error),
     #[error("cannot {verb}: world.store is \"memory\", which keeps nothing")]
     NothingKept { verb: &'static str },
-    #[error("cannot {verb}: this version keeps no worlds in files")]
-    NoStore { verb: &'static str },
+    #[error(transparent)]
+    Carry(#[from] carry::CarryError),
 }
 
 impl Failure {

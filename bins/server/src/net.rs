@@ -2,10 +2,12 @@
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use caves_game::SaveTicket;
 use caves_link::time::{Deadline, Instant};
 use caves_session::{Peer, Random};
 use mio::net::UdpSocket;
@@ -15,9 +17,11 @@ use signal_hook_mio::v1_0::Signals;
 
 use crate::clock::{Clock, unix_millis};
 use crate::control::{Control, ControlError, Desk, Operator, Reload, SetLogLevel};
+use crate::kept::{Beginning, Kept};
 use crate::metrics::{self, About, Endpoint, Health, Meter};
 use crate::report::{self, Trouble};
 use crate::socket::{self, Received};
+use crate::store::{CloseError, Options, StoreError};
 use crate::traffic::Direction;
 use crate::{Config, Notifier, OsRandom};
 
@@ -37,6 +41,8 @@ const ROUNDS_AFTER_STALL: usize = 64;
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// Saying goodbye to everybody ends after this, said or not.
 const LONGEST_GOODBYE: Duration = Duration::from_secs(1);
+/// The last save ends after this, done or not: a service manager waits for 90 seconds.
+const LONGEST_SAVE: Duration = Duration::from_secs(30);
 
 const STOP: Token = Token(1 << 20);
 const SIGNALS: Token = Token((1 << 20) + 1);
@@ -80,6 +86,7 @@ pub struct Server {
     started: Instant,
     /// A countdown is over.
     is_over: bool,
+    kept: Option<Kept>,
 }
 
 /// Stops a server that runs in another thread.
@@ -129,6 +136,25 @@ pub enum BindError {
     /// Tokens could be guessed.
     #[error("no random numbers from the operating system: {0}")]
     Random(getrandom::Error),
+    /// The world cannot be had.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The store has no threads to work with.
+    #[error("cannot start the store's threads: {0}")]
+    Threads(io::Error),
+    /// The configuration asks for another world than is kept.
+    #[error(
+        "world.seed is {wanted}, and {} holds the world of seed {stored}: leave the key out, or name \
+         another store", path.display()
+    )]
+    OtherSeed {
+        /// The store.
+        path: PathBuf,
+        /// What the configuration says.
+        wanted: u64,
+        /// What the store says.
+        stored: u64,
+    },
 }
 
 /// Why a server ended that was not asked to.
@@ -137,6 +163,9 @@ pub enum RunError {
     /// Waiting for datagrams failed.
     #[error("cannot wait for datagrams: {0}")]
     Poll(io::Error),
+    /// The server has stopped, and its last moments are not on the disk.
+    #[error(transparent)]
+    Unsaved(#[from] CloseError),
 }
 
 /// Who stopped the server.
@@ -190,15 +219,17 @@ struct Socket {
 struct Stopping {
     reason: StopReason,
     since: Instant,
+    /// The last save, where the world is kept.
+    last: Option<SaveTicket>,
 }
 
 impl Server {
-    /// Opens the sockets and generates the world. Nothing is answered before [`Server::run`].
+    /// Opens the sockets and the store. Nothing is answered before [`Server::run`].
     ///
     /// # Errors
-    /// An address cannot be had, or the operating system lacks something.
+    /// An address or the store cannot be had, or the operating system lacks something.
     pub fn bind(config: &Config) -> Result<Self, BindError> {
-        Self::bind_to(config, Vec::new())
+        Self::bind_to(config, Vec::new(), Options::default())
     }
 
     /// As [`Server::bind`], with UDP sockets that somebody else has opened: they stand in place of
@@ -206,7 +237,11 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::bind`].
-    pub fn bind_to(config: &Config, passed: Vec<std::net::UdpSocket>) -> Result<Self, BindError> {
+    pub fn bind_to(
+        config: &Config,
+        passed: Vec<std::net::UdpSocket>,
+        options: Options,
+    ) -> Result<Self, BindError> {
         let poll = Poll::new().map_err(BindError::Poll)?;
         let opened = if passed.is_empty() { open_all(config)? } else { adopt_all(passed)? };
         let (mut sockets, mut addrs, mut meter) = (Vec::new(), Vec::new(), Meter::default());
@@ -224,11 +259,21 @@ impl Server {
         let control = config.control.as_ref();
         let control =
             control.map(|control| Control::open(control, poll.registry(), CONTROL)).transpose()?;
-        let waker = Waker::new(poll.registry(), STOP).map_err(BindError::Poll)?;
+        let waker = Arc::new(Waker::new(poll.registry(), STOP).map_err(BindError::Poll)?);
         let mut random = OsRandom::new().map_err(BindError::Random)?;
         let seed = config.seed.unwrap_or_else(|| random.next_u64());
-        let game = caves_game::ServerConfig { session: config.session.clone(), seed, keep: None };
+        // Last of all: a server that cannot be has not touched the store.
         let (clock, unix_ms) = (Clock::start(), unix_millis());
+        let mut operator = Operator::new(config);
+        let (kept, keep) = match Kept::open(config, options, Arc::clone(&waker))? {
+            Some(Beginning { kept, keep, bans }) => {
+                operator.restore_bans(bans, unix_ms / 1000);
+                (Some(kept), Some(keep))
+            }
+            None => (None, None),
+        };
+        let session = operator.session_config();
+        let game = caves_game::ServerConfig { session, seed, keep };
         let game = caves_game::Server::new(game, Box::new(random), clock.now(), unix_ms);
         meter.about = About::this(game.world().content(), unix_ms);
         meter.max_players = config.session.max_players;
@@ -237,7 +282,7 @@ impl Server {
             sockets,
             addrs,
             poll,
-            stop: StopHandle { asked: Arc::default(), waker: Arc::new(waker) },
+            stop: StopHandle { asked: Arc::default(), waker },
             signals: None,
             clock,
             stopping: None,
@@ -248,10 +293,11 @@ impl Server {
             meter,
             endpoint,
             notifier: Notifier::none(),
-            operator: Operator::new(config),
+            operator,
             control,
             started: clock.now(),
             is_over: false,
+            kept,
         })
     }
 
@@ -266,14 +312,6 @@ impl Server {
     #[must_use]
     pub fn with_operator(mut self, reload: Option<Reload>, log: Option<SetLogLevel>) -> Self {
         self.operator.set_hooks(reload, log);
-        self
-    }
-
-    /// Bans that were set at run time, as a store has kept them.
-    #[must_use]
-    pub fn with_bans(mut self, records: Vec<caves_store::BanRecord>) -> Self {
-        self.operator.restore_bans(records, unix_millis() / 1000);
-        self.game.set_bans(self.clock.now(), self.operator.all_bans());
         self
     }
 
@@ -325,6 +363,7 @@ impl Server {
             let unread = self.receive(turn);
             self.tick(turn);
             self.operate();
+            self.keep();
             let unsent = self.send();
             self.report();
             self.tell_operator();
@@ -333,14 +372,24 @@ impl Server {
             }
             self.sleep(&mut events, unread || unsent).map_err(RunError::Poll)?;
         };
-        Ok(Summary {
+        let summary = Summary {
             reason,
             uptime: self.clock.now().saturating_since(start),
             counters: self.game.counters().clone(),
             sent: self.sent,
             unsent: self.unsent.count(),
             unread: self.unread.count(),
-        })
+        };
+        self.close_store()?;
+        Ok(summary)
+    }
+
+    fn close_store(&mut self) -> Result<(), CloseError> {
+        let Some(kept) = self.kept.take() else { return Ok(()) };
+        // What is left of the time for the last save.
+        let since = self.stopping.map_or(self.clock.now(), |stopping| stopping.since);
+        let left = (since + LONGEST_SAVE).saturating_since(self.clock.now());
+        kept.close(left.max(LONGEST_GOODBYE))
     }
 
     /// Reads what waits, within a budget; `true` when that was spent.
@@ -414,6 +463,12 @@ impl Server {
         }
     }
 
+    fn keep(&mut self) {
+        if let Some(kept) = &mut self.kept {
+            kept.turn(self.clock.now(), &mut self.game);
+        }
+    }
+
     /// Sends what is due, within a budget; `true` when that was spent.
     fn send(&mut self) -> bool {
         for _ in 0..SEND_BUDGET {
@@ -453,6 +508,7 @@ impl Server {
             None if self.meter.tally.ticks == 0 => Health::Starting,
             None => Health::Ready,
         };
+        self.meter.store = self.kept.as_ref().map(|kept| kept.figures(&self.game));
         let (game, meter) = (&self.game, &self.meter);
         let (unsent, unread) = (self.unsent.count(), self.unread.count());
         if let Some(endpoint) = &mut self.endpoint {
@@ -469,6 +525,13 @@ impl Server {
             operator.turn(desk)
         });
         self.meter.max_players = self.operator.config().session.max_players;
+        if let Some(bans) = self.operator.take_changed_bans()
+            && let Some(kept) = &mut self.kept
+        {
+            kept.keep_bans(bans);
+            // They are few, and somebody wants to be rid of somebody for good.
+            self.game.ask_save();
+        }
     }
 
     /// Reads the configuration again. What came of it is in the log.
@@ -485,6 +548,7 @@ impl Server {
         let now = self.clock.now();
         let mut desk = Desk {
             game: &mut self.game,
+            kept: self.kept.as_ref(),
             now,
             unix_s: unix_millis() / 1000,
             uptime: now.saturating_since(self.started),
@@ -514,14 +578,17 @@ impl Server {
             Some(_) if signalled => return Some(StopReason::SecondSignal),
             _ => {}
         }
-        let Stopping { reason, since } = self.stopping?;
-        let over = now.saturating_since(since) >= LONGEST_GOODBYE;
-        (over || self.game.is_drained()).then_some(reason)
+        let Stopping { reason, since, last } = self.stopping?;
+        let waited = now.saturating_since(since);
+        let said = waited >= LONGEST_GOODBYE || self.game.is_drained();
+        let saved = waited >= LONGEST_SAVE || last.is_none_or(|last| self.game.is_safe(last));
+        (said && saved).then_some(reason)
     }
 
     fn begin_to_stop(&mut self, now: Instant, reason: StopReason) {
         self.game.shut_down(now);
-        self.stopping = Some(Stopping { reason, since: now });
+        let last = self.game.ask_save();
+        self.stopping = Some(Stopping { reason, since: now, last });
         self.notifier.stopping();
         self.send();
         self.report();

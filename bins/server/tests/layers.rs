@@ -183,7 +183,7 @@ fn lists_of_clients_and_bans_are_replaced_as_a_whole() {
     };
     assert_eq!(types(&[]), [1, 2]);
     assert_eq!(types(&[("client", "[{ client_type = 3 }]")]), [3]);
-    assert_eq!(types(&[("client", "[]")]), []);
+    assert_eq!(types(&[("client", "[]")]), [0_u16; 0]);
 }
 
 #[test]

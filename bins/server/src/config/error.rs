@@ -96,14 +96,14 @@ impl<'a> Source<'a> {
         match key {
             // The parser's message shows the value.
             Some(key @ "client.token") => self.wrong(key, span, NOT_A_TOKEN),
-            Some(key) => self.wrong(key, span, error.message()),
+            Some(key) => self.invalid(span, without_tokens(format!("{key}: {}", error.message()))),
             None => self.invalid(span, error.message().to_owned()),
         }
     }
 
     fn invalid(self, span: Range<usize>, message: String) -> ConfigError {
         let (line, excerpt) = excerpt(self.text, span);
-        let (message, excerpt) = (without_tokens(message), without_tokens(excerpt));
+        let excerpt = without_tokens(excerpt);
         let name = self.name.to_owned();
         match self.is_file {
             true => ConfigError::Invalid { file: name, line, message, excerpt },

@@ -469,7 +469,7 @@ fn tokens_are_large_and_belong_to_one_name() {
         error(&(client("\"0x100000000\"") + "\n" + second)),
         "config.toml:9: client.token: the entry of line 4 has it already
   |
-9 | token = \"0x0100000000\"
+9 | token = \"************\"
   |         ^^^^^^^^^^^^^^"
     );
 }

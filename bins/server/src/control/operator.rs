@@ -5,7 +5,7 @@ use std::time::Duration;
 use caves_game::{SaveTicket, Server as Game};
 use caves_link::time::Instant;
 use caves_session::DropReason;
-use caves_session::caves::{Ban, BanTarget, SessionView};
+use caves_session::caves::{Ban, BanTarget, ServerConfig as SessionConfig, SessionView};
 use caves_store::BanRecord;
 use caves_wire::caves::MAX_EVENT_TEXT;
 use caves_wire::text;
@@ -17,6 +17,7 @@ use super::bans::{self, RuntimeBan, RuntimeBans};
 use super::countdown::{self, Countdown};
 use super::protocol::{self, Command, no, yes};
 use crate::config::LogLevel;
+use crate::kept::Kept;
 use crate::{Config, ConfigError};
 
 /// Reads the configuration again.
@@ -27,6 +28,7 @@ pub type SetLogLevel = Box<dyn FnMut(LogLevel) + Send>;
 /// What commands work on, for one turn of the loop.
 pub(crate) struct Desk<'a> {
     pub(crate) game: &'a mut Game,
+    pub(crate) kept: Option<&'a Kept>,
     pub(crate) now: Instant,
     /// Bans are for hours and days, also those in which the server was down: wall clock.
     pub(crate) unix_s: u64,
@@ -92,7 +94,6 @@ impl Operator {
 
     /// The bans that were set at run time, if they have changed since this was last asked: a store
     /// keeps them all.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for whoever keeps them"))]
     pub(crate) fn take_changed_bans(&mut self) -> Option<Vec<BanRecord>> {
         self.bans.take_changed().then(|| self.bans.records())
     }
@@ -102,8 +103,13 @@ impl Operator {
         &self.config
     }
 
+    /// The configuration for the sessions, with all bans.
+    pub(crate) fn session_config(&self) -> SessionConfig {
+        SessionConfig { bans: self.all_bans(), ..self.config.session.clone() }
+    }
+
     /// All bans, those of the file first.
-    pub(crate) fn all_bans(&self) -> Vec<Ban> {
+    fn all_bans(&self) -> Vec<Ban> {
         let own = self.bans.list().iter().map(|ban| ban.ban.clone());
         self.config.session.bans.iter().cloned().chain(own).collect()
     }
@@ -226,9 +232,8 @@ impl Operator {
         let changes = self.config.changes(&new);
         let level = (self.config.log.level != new.log.level).then_some(new.log.level);
         self.config = self.config.reloaded(&new);
-        let mut session = self.config.session.clone();
-        session.bans = self.all_bans();
-        let ended = desk.game.reconfigure(desk.now, session);
+        let ended = desk.game.reconfigure(desk.now, self.session_config());
+        desk.game.set_save_interval(self.config.save_interval);
         if let Some(level) = level {
             self.put_log_level(level);
         }
@@ -439,6 +444,7 @@ mod tests {
     fn desk(game: &mut Game, seconds: u64) -> Desk<'_> {
         Desk {
             game,
+            kept: None,
             now: Instant::from_secs(seconds),
             unix_s: UNIX_S + seconds,
             uptime: Duration::from_secs(seconds),

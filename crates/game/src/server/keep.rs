@@ -35,12 +35,21 @@ pub(super) struct Keeping {
     save: Option<Box<Save>>,
     /// A save was taken and is not yet safe.
     is_saving: bool,
-    /// Somebody waits for a save of the present state.
-    is_asked: bool,
+    /// Whether a save is to be taken as soon as none is under way.
+    wish: Wish,
     taken: u64,
     safe: u64,
     /// Reused.
     found: Vec<ChunkPos>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Wish {
+    Nothing,
+    /// It is time: what changed is saved, if anything did.
+    Due,
+    /// Somebody asked, and waits for the answer.
+    Asked,
 }
 
 #[derive(Debug)]
@@ -65,7 +74,7 @@ impl Keeping {
             wanted: VecDeque::new(),
             save: None,
             is_saving: false,
-            is_asked: false,
+            wish: Wish::Nothing,
             taken: 0,
             safe: 0,
             found: Vec::new(),
@@ -112,17 +121,24 @@ impl Server {
                     keeping.safe = keeping.taken;
                     self.world.saved();
                 }
-                self.save_if_asked();
+                self.save_if_wished();
             }
+        }
+    }
+
+    /// Saves come this often from the next one on, at the latest.
+    pub const fn set_save_interval(&mut self, interval: Duration) {
+        if let Some(keeping) = &mut self.keeping {
+            keeping.interval = interval;
         }
     }
 
     /// Asks that all up to now is saved soon, due or not. `None` when nothing is kept.
     pub fn ask_save(&mut self) -> Option<SaveTicket> {
         let keeping = self.keeping.as_mut()?;
-        keeping.is_asked = true;
+        keeping.wish = Wish::Asked;
         let ticket = SaveTicket(keeping.taken + 1);
-        self.save_if_asked();
+        self.save_if_wished();
         Some(ticket)
     }
 
@@ -156,18 +172,19 @@ impl Server {
         if keeping.next_save.is_due(now) {
             // Counted from now: after a pause nothing is made up for.
             keeping.next_save = Deadline::at(now + keeping.interval);
-            keeping.is_asked = true;
+            keeping.wish = keeping.wish.max(Wish::Due);
         }
-        self.save_if_asked();
+        self.save_if_wished();
         self.let_in(now);
     }
 
-    /// Takes a save when one is asked for and none is under way.
-    fn save_if_asked(&mut self) {
+    /// Takes a save when there is to be one and none is under way.
+    fn save_if_wished(&mut self) {
         let Some(keeping) = &mut self.keeping else { return };
-        if keeping.is_saving || !std::mem::take(&mut keeping.is_asked) {
+        if keeping.is_saving || keeping.wish == Wish::Nothing {
             return;
         }
+        let wish = std::mem::replace(&mut keeping.wish, Wish::Nothing);
         for player in self.players.iter().flatten().filter(|player| player.is_registered) {
             if let Some(record) = self.world.player_record(player.entity) {
                 keeping.note(record);
@@ -175,6 +192,11 @@ impl Server {
         }
         let mut chunks = Vec::new();
         self.world.take_unsaved(&mut chunks);
+        if wish == Wish::Due && chunks.is_empty() && keeping.changed.is_empty() {
+            // The clock alone went on: nothing that a disk should be woken for.
+            self.world.saved();
+            return;
+        }
         let names = std::mem::take(&mut keeping.changed);
         let players = names.iter().filter_map(|name| keeping.players.get(name).cloned()).collect();
         keeping.save = Some(Box::new(Save { world: self.world.record(), chunks, players }));
