@@ -15,6 +15,7 @@
 
 mod clock;
 pub mod config;
+pub mod control;
 mod kept;
 pub mod metrics;
 mod net;

@@ -12,10 +12,11 @@ use caves_link::time::{Deadline, Instant};
 use caves_session::{Peer, Random};
 use mio::net::UdpSocket;
 use mio::{Events, Interest, Poll, Token, Waker};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
 use crate::clock::{Clock, unix_millis};
+use crate::control::{Control, ControlError, Desk, Operator, Reload, SetLogLevel};
 use crate::kept::{Beginning, Kept};
 use crate::metrics::{self, About, Endpoint, Health, Meter};
 use crate::report::{self, Trouble};
@@ -47,6 +48,8 @@ const STOP: Token = Token(1 << 20);
 const SIGNALS: Token = Token((1 << 20) + 1);
 /// The first of several.
 const METRICS: Token = Token(1 << 21);
+/// The first of several.
+const CONTROL: Token = Token(1 << 22);
 
 /// A server with its sockets open.
 ///
@@ -78,6 +81,11 @@ pub struct Server {
     meter: Meter,
     endpoint: Option<Endpoint>,
     notifier: Notifier,
+    operator: Operator,
+    control: Option<Control>,
+    started: Instant,
+    /// A countdown is over.
+    is_over: bool,
     kept: Option<Kept>,
 }
 
@@ -119,6 +127,9 @@ pub enum BindError {
         /// What the system says.
         reason: io::Error,
     },
+    /// There is no socket for commands.
+    #[error(transparent)]
+    Control(#[from] ControlError),
     /// There is nothing to wait with for datagrams.
     #[error("cannot wait for datagrams: {0}")]
     Poll(io::Error),
@@ -164,6 +175,8 @@ pub enum StopReason {
     Asked,
     /// SIGINT or SIGTERM.
     Signal,
+    /// An operator's `shutdown`.
+    Operator,
     /// Another signal, before all was said.
     SecondSignal,
 }
@@ -173,6 +186,7 @@ impl std::fmt::Display for StopReason {
         f.write_str(match self {
             Self::Asked => "asked",
             Self::Signal => "signal",
+            Self::Operator => "operator",
             Self::SecondSignal => "second signal",
         })
     }
@@ -242,16 +256,24 @@ impl Server {
                 .map_err(|reason| BindError::Metrics { addr, reason })
         });
         let endpoint = endpoint.transpose()?;
+        let control = config.control.as_ref();
+        let control =
+            control.map(|control| Control::open(control, poll.registry(), CONTROL)).transpose()?;
         let waker = Arc::new(Waker::new(poll.registry(), STOP).map_err(BindError::Poll)?);
         let mut random = OsRandom::new().map_err(BindError::Random)?;
         let seed = config.seed.unwrap_or_else(|| random.next_u64());
         // Last of all: a server that cannot be has not touched the store.
+        let (clock, unix_ms) = (Clock::start(), unix_millis());
+        let mut operator = Operator::new(config);
         let (kept, keep) = match Kept::open(config, options, Arc::clone(&waker))? {
-            Some(Beginning { kept, keep, bans: _ }) => (Some(kept), Some(keep)),
+            Some(Beginning { kept, keep, bans }) => {
+                operator.restore_bans(bans, unix_ms / 1000);
+                (Some(kept), Some(keep))
+            }
             None => (None, None),
         };
-        let game = caves_game::ServerConfig { session: config.session.clone(), seed, keep };
-        let (clock, unix_ms) = (Clock::start(), unix_millis());
+        let session = operator.session_config();
+        let game = caves_game::ServerConfig { session, seed, keep };
         let game = caves_game::Server::new(game, Box::new(random), clock.now(), unix_ms);
         meter.about = About::this(game.world().content(), unix_ms);
         meter.max_players = config.session.max_players;
@@ -271,6 +293,10 @@ impl Server {
             meter,
             endpoint,
             notifier: Notifier::none(),
+            operator,
+            control,
+            started: clock.now(),
+            is_over: false,
             kept,
         })
     }
@@ -282,13 +308,20 @@ impl Server {
         self
     }
 
-    /// Lets SIGINT and SIGTERM stop the server: once politely, twice at once. For a program that
-    /// is a server and nothing else.
+    /// Lets an operator read the configuration again and change how much the log tells.
+    #[must_use]
+    pub fn with_operator(mut self, reload: Option<Reload>, log: Option<SetLogLevel>) -> Self {
+        self.operator.set_hooks(reload, log);
+        self
+    }
+
+    /// Lets SIGINT and SIGTERM stop the server, once politely, twice at once, and SIGHUP reload its
+    /// configuration. For a program that is a server and nothing else.
     ///
     /// # Errors
     /// The operating system does not let us.
     pub fn with_signals(mut self) -> io::Result<Self> {
-        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
         self.poll.registry().register(&mut signals, SIGNALS, Interest::READABLE)?;
         self.signals = Some(signals);
         Ok(self)
@@ -329,6 +362,7 @@ impl Server {
             let turn = self.clock.now();
             let unread = self.receive(turn);
             self.tick(turn);
+            self.operate();
             self.keep();
             let unsent = self.send();
             self.report();
@@ -486,14 +520,65 @@ impl Server {
         }
     }
 
+    /// Does what operators ask for.
+    fn operate(&mut self) {
+        self.is_over = self.with_desk(|operator, control, desk| {
+            if let Some(control) = control {
+                control.turn(operator, desk);
+            }
+            operator.turn(desk)
+        });
+        self.meter.max_players = self.operator.config().session.max_players;
+        if let Some(bans) = self.operator.take_changed_bans()
+            && let Some(kept) = &mut self.kept
+        {
+            kept.keep_bans(bans);
+            // They are few, and somebody wants to be rid of somebody for good.
+            self.game.ask_save();
+        }
+    }
+
+    /// Reads the configuration again. What came of it is in the log.
+    fn reload(&mut self) {
+        self.notifier.reloading();
+        let _ = self.with_desk(|operator, _, desk| operator.reload(desk));
+        self.notifier.ready(self.clock.now());
+    }
+
+    fn with_desk<T>(
+        &mut self,
+        work: impl FnOnce(&mut Operator, Option<&mut Control>, &mut Desk<'_>) -> T,
+    ) -> T {
+        let now = self.clock.now();
+        let mut desk = Desk {
+            game: &mut self.game,
+            kept: self.kept.as_ref(),
+            now,
+            unix_s: unix_millis() / 1000,
+            uptime: now.saturating_since(self.started),
+            sent: self.sent,
+            unsent: self.unsent.count(),
+            unread: self.unread.count(),
+        };
+        work(&mut self.operator, self.control.as_mut(), &mut desk)
+    }
+
     /// Begins to stop when asked to; says why when all is done.
     fn stopped(&mut self) -> Option<StopReason> {
         let now = self.clock.now();
-        let signalled = self.signals.as_mut().is_some_and(|signals| signals.pending().count() > 0);
+        let (mut signalled, mut reload) = (false, false);
+        for signal in self.signals.iter_mut().flat_map(Signals::pending) {
+            signalled |= signal != SIGHUP;
+            reload |= signal == SIGHUP;
+        }
+        if reload && self.stopping.is_none() {
+            self.reload();
+        }
         let asked = self.stop.asked.load(Ordering::Acquire);
         match self.stopping {
             None if signalled => self.begin_to_stop(now, StopReason::Signal),
             None if asked => self.begin_to_stop(now, StopReason::Asked),
+            None if self.is_over => self.begin_to_stop(now, StopReason::Operator),
             Some(_) if signalled => return Some(StopReason::SecondSignal),
             _ => {}
         }
@@ -529,6 +614,9 @@ impl Server {
             if let Some(endpoint) = &mut self.endpoint {
                 endpoint.handle_event(now, event.token());
             }
+            if let Some(control) = &mut self.control {
+                control.handle_event(now, event.token());
+            }
         }
         Ok(())
     }
@@ -536,7 +624,10 @@ impl Server {
     fn until_next_deadline(&self) -> Duration {
         let now = self.clock.now();
         let endpoint = self.endpoint.as_ref().and_then(Endpoint::poll_timeout);
-        Deadline::earliest([self.game.poll_timeout(), endpoint, self.notifier.poll_timeout()])
+        let control = self.control.as_ref().and_then(Control::poll_timeout);
+        let operator = self.operator.poll_timeout().filter(|_| self.stopping.is_none());
+        let due = [self.game.poll_timeout(), endpoint, self.notifier.poll_timeout()];
+        Deadline::earliest(due.into_iter().chain([control, operator]))
             .map_or(LONGEST_SLEEP, |due| due.saturating_since(now).min(LONGEST_SLEEP))
     }
 }

@@ -6,7 +6,7 @@ pub(crate) mod visitor;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver};
@@ -78,7 +78,7 @@ pub(crate) struct ServerProcess {
     child: Child,
     stderr: Arc<Mutex<String>>,
     lines: Receiver<String>,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 impl ServerProcess {
@@ -98,7 +98,7 @@ impl ServerProcess {
             .expect("the program starts");
         let stderr = collect(child.stderr.take().expect("a pipe"));
         let lines = lines(child.stdout.take().expect("a pipe"));
-        let mut server = Self { addrs: Vec::new(), child, stderr, lines, _dir: dir };
+        let mut server = Self { addrs: Vec::new(), child, stderr, lines, dir };
         for _ in 0..sockets {
             let line = server.next_line();
             let addr = line.strip_prefix("listening udp ").and_then(|addr| addr.parse().ok());
@@ -117,6 +117,11 @@ impl ServerProcess {
     /// What it said on standard output until it ended, as far as nobody has read it.
     pub(crate) fn rest_of_stdout(&self) -> Vec<String> {
         std::iter::from_fn(|| self.lines.recv_timeout(PATIENCE).ok()).collect()
+    }
+
+    /// The directory it runs in.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir.0
     }
 
     /// The server's process id.
