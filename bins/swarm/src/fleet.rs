@@ -15,7 +15,7 @@ use crate::busy::{Busy, Meter};
 use crate::check::Chunks;
 use crate::kernel;
 use crate::member::{Clock, Common, LONGEST_DATAGRAM, Member};
-use crate::tally::Tally;
+use crate::tally::{Steady, Tally};
 
 /// The loop looks around this often even if nothing is due: somebody may have pressed Ctrl-C.
 const LONGEST_SLEEP: Duration = Duration::from_millis(50);
@@ -58,6 +58,8 @@ pub(crate) struct Fleet<'p> {
     unread: Vec<usize>,
     /// The next client to begin.
     next: u32,
+    /// How it stood when the last one had begun.
+    begun: Option<Steady>,
     phase: Phase,
     meter: Meter,
 }
@@ -89,6 +91,7 @@ impl<'p> Fleet<'p> {
             alarms: Alarms::default(),
             unread: Vec::new(),
             next: thread,
+            begun: None,
             phase: Phase::Playing,
             meter: Meter::start(),
         })
@@ -143,6 +146,13 @@ impl<'p> Fleet<'p> {
                 Err(error) => self.common.tally.left_out(&format!("no socket: {error}")),
             }
         }
+        if self.begun.is_none() && self.begins_at().is_none() {
+            self.begun = Some(self.mark(now));
+        }
+    }
+
+    fn mark(&self, now: Instant) -> Steady {
+        self.common.tally.mark(now.as_micros() as f64 * 1e-6)
     }
 
     fn begins_at(&self) -> Option<Instant> {
@@ -180,6 +190,9 @@ impl<'p> Fleet<'p> {
 
     /// Everybody is to leave, one after the other.
     fn conclude(&mut self, now: Instant) {
+        if let Some(begun) = &self.begun {
+            self.common.tally.steady = self.mark(now).since(begun);
+        }
         let mut at = now;
         for (who, member) in self.members.iter_mut().enumerate() {
             member.conclude(now, at, &mut self.common.tally);

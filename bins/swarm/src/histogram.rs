@@ -140,12 +140,12 @@ mod tests {
         let (mut a, mut b, mut all) =
             (Histogram::default(), Histogram::default(), Histogram::default());
         for value in 0..1000 {
-            if value % 3 == 0 {
-                a.add(value)
-            } else {
-                b.add(value * 7)
-            }
-            all.add(if value % 3 == 0 { value } else { value * 7 });
+            let (histogram, value) = match value % 3 {
+                0 => (&mut a, value),
+                _ => (&mut b, value * 7),
+            };
+            histogram.add(value);
+            all.add(value);
         }
         a.merge(&b);
         for per_mille in 0..=1000 {

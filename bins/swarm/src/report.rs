@@ -114,6 +114,7 @@ impl Report {
             },
             "jitter_ms": tally.ticks.jitter.spread(),
             "updates": { "complete": tally.updates, "incomplete": tally.incomplete },
+            "steady": tally.steady,
             "up": tally.up,
             "down": tally.down,
             "lost_on_purpose": { "up": tally.lost_up, "down": tally.lost_down },
@@ -181,8 +182,8 @@ impl Report {
             ("ticks", self.ticks()),
             ("jitter", millis(&tally.ticks.jitter.spread())),
             ("updates", format!("{} complete, {} never", tally.updates, tally.incomplete)),
-            ("up", rate(tally.up, seconds)),
-            ("down", rate(tally.down, seconds)),
+            ("up", traffic(tally.up, tally.steady.up, tally.steady.seconds)),
+            ("down", traffic(tally.down, tally.steady.down, tally.steady.seconds)),
             (
                 "drops",
                 format!(
@@ -272,10 +273,12 @@ fn millis(spread: &crate::histogram::Spread) -> String {
     format!("p50 {p50:.2} ms, p99 {p99:.2} ms, max {max:.2} ms")
 }
 
-fn rate(traffic: Traffic, seconds: f64) -> String {
-    let Traffic { datagrams, bytes } = traffic;
-    let [per_second, mbit] = [datagrams as f64, bytes as f64 * 8e-6].map(|of| of / seconds);
-    format!("{datagrams} datagrams, {bytes} bytes ({per_second:.0}/s, {mbit:.2} Mbit/s)")
+/// All of it, and the rates of the time in which all clients were there.
+fn traffic(all: Traffic, steady: Traffic, seconds: f64) -> String {
+    let Traffic { datagrams, bytes } = all;
+    let rate = |of: f64| of / seconds.max(1e-6);
+    let (per_second, mbit) = (rate(steady.datagrams as f64), rate(steady.bytes as f64 * 8e-6));
+    format!("{datagrams} datagrams, {bytes} bytes; {per_second:.0}/s, {mbit:.2} Mbit/s by all")
 }
 
 fn percent(share: f64) -> String {
@@ -313,7 +316,9 @@ mod tests {
     #[test]
     fn a_quiet_run_has_no_warning_and_all_its_lines() {
         let mut tally = Tally { joined: 10, playing: 10, ..Tally::default() };
-        tally.up = Traffic { datagrams: 500, bytes: 37_000 };
+        tally.up = Traffic { datagrams: 600, bytes: 40_000 };
+        tally.steady.up = Traffic { datagrams: 500, bytes: 37_000 };
+        tally.steady.seconds = 10.0;
         tally.ticks.received = 990;
         tally.ticks.missed = 10;
         tally.each = Range { min: 98, max: 100 };
@@ -324,7 +329,7 @@ mod tests {
             text.contains("ticks      990 received, 10 missed (1.000 %); 98 to 100 a client\n")
         );
         // 500 in ten seconds, and 37,000 bytes are 0.0296 Mbit/s.
-        assert!(text.contains("up         500 datagrams, 37000 bytes (50/s, 0.03 Mbit/s)\n"));
+        assert!(text.contains("up         600 datagrams, 40000 bytes; 50/s, 0.03 Mbit/s by all\n"));
         assert!(text.contains("failures   none\n"));
         assert_eq!(report.to_json()["ticks"]["each"]["min"], 98);
     }

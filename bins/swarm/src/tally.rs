@@ -27,6 +27,15 @@ pub(crate) struct Range {
     pub(crate) max: u64,
 }
 
+/// What came and went while all clients were there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub(crate) struct Steady {
+    pub(crate) seconds: f64,
+    pub(crate) ticks: u64,
+    pub(crate) up: Traffic,
+    pub(crate) down: Traffic,
+}
+
 /// Sums over clients.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
@@ -63,6 +72,7 @@ pub(crate) struct Tally {
     pub(crate) overrun: Option<u64>,
     pub(crate) deeds: Deeds,
     pub(crate) failures: Failures,
+    pub(crate) steady: Steady,
 }
 
 impl Traffic {
@@ -74,6 +84,31 @@ impl Traffic {
     pub(crate) const fn merge(&mut self, other: &Self) {
         self.datagrams += other.datagrams;
         self.bytes += other.bytes;
+    }
+
+    const fn since(self, earlier: Self) -> Self {
+        let (datagrams, bytes) = (self.datagrams - earlier.datagrams, self.bytes - earlier.bytes);
+        Self { datagrams, bytes }
+    }
+}
+
+impl Steady {
+    /// What is more here than in `earlier`.
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        Self {
+            seconds: self.seconds - earlier.seconds,
+            ticks: self.ticks - earlier.ticks,
+            up: self.up.since(earlier.up),
+            down: self.down.since(earlier.down),
+        }
+    }
+
+    /// Adds what another thread counted at the same time.
+    fn merge(&mut self, other: &Self) {
+        self.seconds = self.seconds.max(other.seconds);
+        self.ticks += other.ticks;
+        self.up.merge(&other.up);
+        self.down.merge(&other.down);
     }
 }
 
@@ -133,6 +168,12 @@ impl Tally {
         self.overrun = self.overrun.zip(other.overrun).map(|(own, more)| own + more);
         self.deeds.merge(&other.deeds);
         self.failures.merge(&other.failures);
+        self.steady.merge(&other.steady);
+    }
+
+    /// How it stands so many seconds after the start.
+    pub(crate) const fn mark(&self, seconds: f64) -> Steady {
+        Steady { seconds, ticks: self.ticks.received, up: self.up, down: self.down }
     }
 }
 
@@ -150,6 +191,23 @@ fn count(reasons: &mut Reasons, reason: &str, more: u64) {
 mod tests {
     use super::*;
     use crate::check::Failure;
+
+    #[test]
+    fn the_steady_part_is_what_lies_between_two_marks() {
+        let mut tally = Tally::default();
+        tally.down.add(1000);
+        tally.ticks.received = 4;
+        let begun = tally.mark(5.0);
+        tally.down.add(72);
+        tally.down.add(28);
+        tally.ticks.received = 9;
+        let mut steady = tally.mark(7.5).since(&begun);
+        let down = Traffic { datagrams: 2, bytes: 100 };
+        assert_eq!(steady, Steady { seconds: 2.5, ticks: 5, up: Traffic::default(), down });
+        steady.merge(&Steady { seconds: 2.4, ticks: 1, up: down, down });
+        let twice = Traffic { datagrams: 4, bytes: 200 };
+        assert_eq!(steady, Steady { seconds: 2.5, ticks: 6, up: down, down: twice });
+    }
 
     #[test]
     fn merged_tallies_are_the_sum_and_reasons_are_kept_apart() {

@@ -14,6 +14,9 @@ struct Scene {
     incomplete: u64,
 }
 
+/// Entities as `(id, x, y)`.
+type Shown = [(u32, i16, i16)];
+
 const OWN: EntityId = EntityId(20);
 
 fn entry(x: i16, y: i16, version: u16) -> ChunkEntry {
@@ -38,8 +41,8 @@ fn state(tick: u32, chunks: [ChunkEntry; 9], entity_checksum: u32) -> Vec<u8> {
     buf
 }
 
-/// A datagram of entities at these places, `(id, x, y)`.
-fn entities(tick: u32, entities: &[(u32, i16, i16)], more: bool) -> Vec<u8> {
+/// A datagram of these entities.
+fn entities(tick: u32, entities: &Shown, more: bool) -> Vec<u8> {
     let mut buf = vec![0; 1200];
     let mut builder = EntityBuilder::new(&mut buf, Tick::new(tick), Fnv32::new()).unwrap();
     for &(id, x, y) in entities {
@@ -86,7 +89,7 @@ impl Scene {
     }
 
     /// The client has all of a tick.
-    fn knows(&mut self, tick: u32, shown: &[(u32, i16, i16)], executed: Option<u32>) -> Sight {
+    fn knows(&mut self, tick: u32, shown: &Shown, executed: Option<u32>) -> Sight {
         let datagram = entities(tick, shown, false);
         let all = EntitiesView::parse(&datagram).unwrap().entities();
         let executed = executed.map(Sequence::new);
@@ -94,7 +97,7 @@ impl Scene {
     }
 
     /// A whole tick as it should be.
-    fn plays(&mut self, tick: u32, shown: &[(u32, i16, i16)]) {
+    fn plays(&mut self, tick: u32, shown: &Shown) {
         self.hears(&state(tick, around(0, 0), 1));
         self.hears(&entities(tick, shown, false));
         self.knows(tick, shown, None);
@@ -108,7 +111,7 @@ impl Scene {
     }
 }
 
-const VIEW: &[(u32, i16, i16)] = &[(3, 5, 5), (20, 6, 6), (21, 20, 20)];
+const VIEW: &Shown = &[(3, 5, 5), (20, 6, 6), (21, 20, 20)];
 
 #[test]
 fn a_good_server_is_found_to_be_good() {
@@ -194,8 +197,7 @@ fn a_whole_tick_without_its_checksum_is_found_two_ticks_later() {
 #[test]
 fn a_tick_that_may_have_lost_something_is_incomplete_and_no_failure() {
     // The closing datagram is missing; the first one is; all of them are.
-    let cases: [&[(&[(u32, i16, i16)], bool)]; 3] =
-        [&[(&VIEW[..1], true)], &[(&VIEW[1..], false)], &[]];
+    let cases: [&[(&Shown, bool)]; 3] = [&[(&VIEW[..1], true)], &[(&VIEW[1..], false)], &[]];
     for came in cases {
         let mut scene = Scene::default();
         scene.plays(1, VIEW);
