@@ -4,8 +4,11 @@
     cargo build --release -p caves-server -p caves-swarm
     benches/load.py [--target DIR] [--seconds S] [--perf CLIENTS] [--swarm ARGS] CLIENTS...
 
-The server's share of a core is that of the seconds in which all clients play, from /proc. --perf
-records where the server's time goes in the run with so many clients.
+The server's share of a core is that of the seconds in which all clients play, from /proc; "waits" is
+how much of that time it was ready to run and others had the cores: above a few percent the row tells
+of the machine, and only us/tick, the server's processor time for one tick of one client, of the server.
+--perf records where the server's time goes in the run with so many clients, into load.perf.data of the
+target directory.
 """
 
 import argparse
@@ -29,7 +32,7 @@ strangers_total_per_second = 100000
 """
 
 HEAD = ("clients", "in", "join p50", "p99", "missed", "never", "jitter p50", "p99", "max",
-        "down/s", "Mbit/s", "server", "swarm", "overrun", "wrong")
+        "down/s", "Mbit/s", "server", "waits", "us/tick", "swarm", "overrun", "wrong")
 
 
 def cpu_seconds(pid):
@@ -37,6 +40,12 @@ def cpu_seconds(pid):
     with open(f"/proc/{pid}/stat") as stat:
         fields = stat.read().rsplit(") ", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def waited_seconds(pid):
+    """How long a process of one thread was ready and had no core: others had them."""
+    with open(f"/proc/{pid}/schedstat") as schedstat:
+        return int(schedstat.read().split()[1]) * 1e-9
 
 
 def run(args, clients):
@@ -69,25 +78,27 @@ def measure(args, clients, pid, address):
     swarm = subprocess.Popen(swarm, stdout=subprocess.PIPE, text=True)
     time.sleep(ramp + settle)
     if args.perf == clients:
+        profile = os.path.join(args.target, "load.perf.data")
         seconds = str(max(1, args.seconds - 2))
-        perf = subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-g", "-o", "perf.data",
+        perf = subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-g", "-o", profile,
                                  "-p", str(pid), "--", "sleep", seconds])
-    start, before = time.monotonic(), cpu_seconds(pid)
+    start, before, waited = time.monotonic(), cpu_seconds(pid), waited_seconds(pid)
     time.sleep(args.seconds)
-    share = (cpu_seconds(pid) - before) / (time.monotonic() - start)
+    span = time.monotonic() - start
+    share, waits = (cpu_seconds(pid) - before) / span, (waited_seconds(pid) - waited) / span
     report = json.loads(swarm.communicate()[0])
     if args.perf == clients:
         perf.wait()
     busy = sum(thread["share"] for thread in report["busy"])
     jitter, join, missed = report["jitter_ms"], report["join_ms"], report["ticks"]["missed"]
     came, down = report["ticks"]["received"], report["steady"]["down"]
-    seconds = report["steady"]["seconds"]
+    seconds, ticks = report["steady"]["seconds"], report["steady"]["ticks"]
     return (clients, report["playing_at_the_end"], f"{join['p50']:.1f}", f"{join['p99']:.1f}",
             f"{100 * missed / max(1, missed + came):.2f} %",
             report["updates"]["incomplete"], f"{jitter['p50']:.2f}", f"{jitter['p99']:.1f}",
             f"{jitter['max']:.0f}", f"{down['datagrams'] / seconds:.0f}",
             f"{down['bytes'] * 8e-6 / seconds:.0f}", f"{100 * share:.0f} %",
-            f"{100 * busy:.0f} %", report["overrun"], report["failures_in_all"])
+            f"{100 * waits:.0f} %", f"{1e6 * share * seconds / max(1, ticks):.0f}", f"{100 * busy:.0f} %", report["overrun"], report["failures_in_all"])
 
 
 def main():

@@ -215,11 +215,13 @@ impl Member {
         let now = common.clock.now();
         if self.leaves_at.is_some_and(|at| at <= now) {
             self.client.leave(now);
+            // What was under way is not lost, but given up.
+            while self.client.poll_event().is_some() {}
         } else {
             self.client.handle_timeout(now);
             self.walker.act(now, &mut self.client, &mut common.tally.deeds);
+            self.hear(now, common);
         }
-        self.hear(now, common);
         while let Some(len) = self.client.poll_transmit(now, &mut common.buf) {
             self.check.sent(&common.buf[..len]);
             if common.loses() {
