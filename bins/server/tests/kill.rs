@@ -28,6 +28,8 @@ const SITES: u64 = 4;
 /// Registered players of each; the last one stands still while a save is reported.
 const HANDS: usize = 5;
 const STATUE: usize = HANDS - 1;
+/// Of them, those that dig.
+const DIGGERS: usize = 2;
 /// Torches that each of them begins with.
 const TORCHES: u64 = 20;
 
@@ -46,7 +48,7 @@ fn nothing_that_was_reported_saved_is_lost_and_nothing_is_doubled() {
     }
     // Otherwise little was shown.
     assert!(told.reports >= kills / 5, "{told:?}");
-    assert!(told.dug > kills / 2 && told.moved > kills / 10, "{told:?}");
+    assert!(told.dug > kills / 10 && told.moved > kills / 10, "{told:?}");
 }
 
 /// What the kills of a site had to stand up to.
@@ -130,7 +132,7 @@ impl Caves {
     }
 
     fn start(&self) -> ServerProcess {
-        ServerProcess::start_in(&self.dir, self.dir.program(), 1)
+        ServerProcess::start(self.dir.clone(), self.dir.program(), 1)
     }
 
     fn run(mut self, kills: u64) -> Told {
@@ -251,16 +253,18 @@ impl Caves {
         for (place, hand) in hands.iter_mut().enumerate() {
             hand.step();
             let idle = hand.client.session().queued().next().is_none();
-            if !idle || is_out(hand) || place == STATUE && !all || self.random.below(4) > 0 {
+            if !idle || is_out(hand) || place == STATUE && !all || place >= DIGGERS && self.random.below(4) > 0 {
                 continue;
             }
-            let way = Direction::ALL[self.random.below(4) as usize];
-            // Two of them dig their way; the others stay about, and give each other torches.
+            // Two of them dig their way out; the others stay about, and give each other torches.
+            let out = Direction::ALL[(self.told.reports as usize + place) % 4];
+            let any = Direction::ALL[self.random.below(4) as usize];
             let command = match self.random.below(8) {
+                0..=4 if place < DIGGERS => Command::Dig(out),
+                5 | 6 if place < DIGGERS => Command::Move(out),
                 0 | 1 => Command::Drop { item: torch, count: 1 + self.random.below(4) as u16 },
                 2 | 3 => Command::PickUp,
-                4 | 5 if place < 2 => Command::Dig(way),
-                _ => Command::Move(way),
+                _ => Command::Move(any),
             };
             // What finds no room is not done.
             let _ = hand.client.act(command);
