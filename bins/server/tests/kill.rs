@@ -253,7 +253,11 @@ impl Caves {
         for (place, hand) in hands.iter_mut().enumerate() {
             hand.step();
             let idle = hand.client.session().queued().next().is_none();
-            if !idle || is_out(hand) || place == STATUE && !all || place >= DIGGERS && self.random.below(4) > 0 {
+            if !idle
+                || is_out(hand)
+                || place == STATUE && !all
+                || place >= DIGGERS && self.random.below(4) > 0
+            {
                 continue;
             }
             // Two of them dig their way out; the others stay about, and give each other torches.
