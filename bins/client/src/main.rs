@@ -148,8 +148,8 @@ fn play_alone(args: &Args, theme: Theme) -> anyhow::Result<()> {
 /// An ending in words, unless the player wanted it.
 fn outcome(ending: Ending) -> anyhow::Result<()> {
     match ending {
-        Ending::Quit | Ending::Session(ClientEnd::Quit) => Ok(()),
-        Ending::Session(ClientEnd::Refused { reason, version, text }) => {
+        Ending::Quit | Ending::Session { end: ClientEnd::Quit, .. } => Ok(()),
+        Ending::Session { end: ClientEnd::Refused { reason, version, text }, .. } => {
             let hint = if reason == caves_wire::caves::RefuseReason::VERSION {
                 format!(", the server speaks version {version}")
             } else {
@@ -157,8 +157,10 @@ fn outcome(ending: Ending) -> anyhow::Result<()> {
             };
             Err(anyhow!("{}{hint}", app::refusal("not let in", &reason.to_string(), &text)))
         }
-        Ending::Session(ClientEnd::Left(reason)) => {
-            Err(anyhow!("the server ended the session: {reason}"))
+        Ending::Session { end: ClientEnd::Left(reason), notice } => {
+            let notice = notice.unwrap_or_default();
+            let what = "the server ended the session";
+            Err(anyhow!("{}", app::refusal(what, &reason.to_string(), &notice)))
         }
         Ending::TerminalGone => Err(anyhow!("the terminal is gone")),
         Ending::ServerOver => Err(anyhow!("the server inside ended by itself")),

@@ -360,6 +360,42 @@ fn a_save_without_a_store_says_so() {
 }
 
 #[test]
+fn a_save_returns_when_it_is_on_the_disk_and_bans_of_commands_hold_after_a_restart() {
+    let dir = TempDir::new();
+    let kept = "[server]\nlisten = [\"127.0.0.1:0\"]\n[world]\nstore = \"STORE\"\nsave_interval_s = 3600\n";
+    let store = dir.file("x", "").with_file_name("caves.redb");
+    let kept = kept.replace("STORE", store.to_str().unwrap());
+    let mut first = ServerProcess::spawn(&kept);
+    let ada = player(&first, "Ada");
+    assert_eq!(ctl(&first, &["save"]), "saved\n");
+    assert_eq!(json(&first, &["save"])["saved"], true);
+    ctl(&first, &["ban", "Bob", "--for", "1h", "spam"]);
+    ctl(&first, &["ban", "198.51.100.0/24"]);
+    ctl(&first, &["ban", "Eve"]);
+    ctl(&first, &["unban", "Eve"]);
+    let targets = |server: &ServerProcess| -> Vec<(String, bool)> {
+        let bans = json(server, &["bans"]);
+        let of = |ban: &Value| (ban["target"].as_str().unwrap().to_owned(), ban["until"].is_u64());
+        bans["bans"].as_array().unwrap().iter().map(of).collect()
+    };
+    let expected = [("Bob".to_owned(), true), ("198.51.100.0/24".to_owned(), false)];
+    assert_eq!(targets(&first), expected);
+    // Safe when the next save is, without a clean end.
+    ctl(&first, &["save"]);
+    drop(ada);
+    first.signal("KILL");
+    first.wait();
+    let second = ServerProcess::spawn(&kept);
+    let mut listed = targets(&second);
+    listed.sort_by_key(|(target, _)| target != "Bob");
+    assert_eq!(listed, expected);
+    let mut bob = Visitor::new(second.addrs[0], HERE, "bob");
+    bob.until(PATIENCE, |bob| end(bob).is_some()).expect("an answer");
+    assert!(matches!(end(&bob), Some(ClientEnd::Refused { text, .. }) if text == "spam"));
+    player(&second, "Ada");
+}
+
+#[test]
 fn no_as_json_is_the_servers_line_and_status_1() {
     let server = server();
     let output = ctl_in(server.dir(), &["--json", "kick", "nobody"]);
@@ -393,7 +429,7 @@ fn a_socket_that_a_killed_server_left_is_replaced() {
     assert!(first.dir().join("caves.sock").exists());
     assert!(no(&first, &["players"]).contains("nobody answers"));
     let second = TempDir::new();
-    second.file("config.toml", &config(&format!("# {}", second_socket(first.dir()))));
+    second.file("config.toml", &config(""));
     let mut command = second.program();
     let socket = first.dir().join("caves.sock");
     command.args(["--set", &format!("control.socket={}", socket.display())]);
@@ -401,11 +437,6 @@ fn a_socket_that_a_killed_server_left_is_replaced() {
     assert_eq!(ctl(&first, &["players"]), "0 of 64 players\n");
     second.terminate();
     assert!(!socket.exists());
-}
-
-/// Where the first server had its socket, for the comment of the second one's file.
-fn second_socket(dir: &Path) -> String {
-    dir.join("caves.sock").display().to_string()
 }
 
 #[test]
