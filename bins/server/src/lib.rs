@@ -17,6 +17,7 @@ mod clock;
 pub mod config;
 pub mod control;
 mod kept;
+mod load;
 pub mod metrics;
 mod net;
 mod random;

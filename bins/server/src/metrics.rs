@@ -146,6 +146,8 @@ pub struct Gauges {
     pub arriving: usize,
     /// As many there may be.
     pub max_players: usize,
+    /// What ticks take of their period, lately, in percent.
+    pub load_percent: u32,
     /// Chunks in memory.
     pub chunks_loaded: usize,
     /// Entities in memory: players, monsters, things.

@@ -18,6 +18,7 @@ use signal_hook_mio::v1_0::Signals;
 use crate::clock::{Clock, unix_millis};
 use crate::control::{Control, ControlError, Desk, Operator, Reload, SetLogLevel};
 use crate::kept::{Beginning, Kept};
+use crate::load::Load;
 use crate::metrics::{self, About, Endpoint, Health, Meter};
 use crate::report::{self, Trouble};
 use crate::socket::{self, Received};
@@ -29,9 +30,10 @@ use crate::{Config, Notifier, OsRandom};
 const LONGEST_DATAGRAM: usize = 2048;
 /// Datagrams read from one socket before the others and the tick have their turn. Answers to so
 /// many fit the session's queue.
-const RECEIVE_BUDGET: usize = 256;
-/// Datagrams sent before sockets are read again.
-const SEND_BUDGET: usize = 4096;
+const RECEIVE_BUDGET: usize = 512;
+/// Datagrams sent before sockets are read again: a tick of many players must not keep their next
+/// actions waiting until the kernel drops them.
+const SEND_BUDGET: usize = 512;
 /// Timers so much overdue mean that something stopped this process.
 const STALL: Duration = Duration::from_millis(500);
 /// After that, so many rounds of [`RECEIVE_BUDGET`] are read before any timer: what waits in the
@@ -87,6 +89,7 @@ pub struct Server {
     /// A countdown is over.
     is_over: bool,
     kept: Option<Kept>,
+    load: Load,
 }
 
 /// Stops a server that runs in another thread.
@@ -298,6 +301,7 @@ impl Server {
             started: clock.now(),
             is_over: false,
             kept,
+            load: Load::new(Duration::from_secs(1) / u32::from(config.session.tick_rate.max(1))),
         })
     }
 
@@ -476,7 +480,7 @@ impl Server {
         for _ in 0..SEND_BUDGET {
             let now = self.clock.now();
             let Some(transmit) = self.game.poll_transmit(now, &mut self.datagram) else {
-                self.meter.note_sent(now);
+                self.end_tick(now);
                 return false;
             };
             let Some(socket) = self.sockets.get(usize::from(transmit.to.socket)) else { continue };
@@ -492,6 +496,15 @@ impl Server {
             }
         }
         true
+    }
+
+    /// All that there was to send is sent.
+    fn end_tick(&mut self, now: Instant) {
+        if let Some(took) = self.meter.note_sent(now) {
+            self.load.note(now, took, self.game.players());
+            self.meter.load_percent = self.load.percent();
+            self.game.set_busy(self.load.is_busy());
+        }
     }
 
     fn report(&mut self) {

@@ -270,6 +270,26 @@ fn other_limits_hold_for_those_who_come_and_end_nobody() {
 }
 
 #[test]
+fn at_the_limit_nobody_else_comes_in_and_those_who_are_here_may_come_back() {
+    let mut talk = talk();
+    come(&mut talk, peer("192.0.2.1:5"), named("Ada"));
+    talk.server.set_busy(true);
+    talk.sent.clear();
+    let refused = talk.join(peer("198.51.100.1:5"), 1, named("new"));
+    assert_eq!(refused, Answer::Refused(RefuseReason::FULL));
+    let is_refuse = |bytes: &[u8]| matches!(Packet::parse(bytes), Ok(Packet::Refuse(_)));
+    let refused = talk.sent.iter().filter(|(_, bytes)| is_refuse(bytes));
+    let texts: Vec<_> = refused.map(|(_, bytes)| refuse_text(bytes)).collect();
+    assert_eq!(texts, ["the server is at its limit"]);
+    talk.wait(3000);
+    let back = talk.join(peer("192.0.2.1:77"), 2, named("Ada"));
+    assert!(matches!(back, Answer::Welcome { .. }));
+    talk.server.set_busy(false);
+    let free = talk.join(peer("198.51.100.1:5"), 3, named("new"));
+    assert!(matches!(free, Answer::Welcome { .. }));
+}
+
+#[test]
 fn another_name_message_and_count_are_told_and_the_tick_rate_stays() {
     let mut talk = talk();
     let old = talk.join(peer("192.0.2.1:5"), 7, named("Ada"));

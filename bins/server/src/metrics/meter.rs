@@ -18,6 +18,8 @@ pub(crate) struct Meter {
     pub(crate) inodes: Vec<u64>,
     /// What the configuration says at the moment.
     pub(crate) max_players: usize,
+    /// What ticks take of their period, lately.
+    pub(crate) load_percent: u32,
     /// The tick of which not all is sent.
     since: Option<Instant>,
 }
@@ -35,11 +37,11 @@ impl Meter {
         }
     }
 
-    /// All that there was to send was sent.
-    pub(crate) fn note_sent(&mut self, now: Instant) {
-        if let Some(since) = self.since.take() {
-            self.tally.tick_times.note(now.saturating_since(since));
-        }
+    /// All that there was to send was sent; how long that took, if it ends a tick.
+    pub(crate) fn note_sent(&mut self, now: Instant) -> Option<Duration> {
+        let took = now.saturating_since(self.since.take()?);
+        self.tally.tick_times.note(took);
+        Some(took)
     }
 
     /// All figures of this moment. The files of the kernel are read here, which takes about as long as
@@ -63,6 +65,7 @@ impl Meter {
                 players: game.players(),
                 arriving: game.arriving(),
                 max_players: self.max_players,
+                load_percent: self.load_percent,
                 chunks_loaded: game.world().loaded_chunks(),
                 entities: game.world().entity_count(),
                 sessions: game.sessions().gauges(),

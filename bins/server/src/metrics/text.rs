@@ -90,6 +90,12 @@ impl Figures {
             "Ticks that never were, because the server was held up for too long.",
             tally.ticks_dropped,
         )?;
+        families.gauge(
+            "caves_tick_load_ratio",
+            "What ticks take of their period until all is sent, averaged over about twenty; from 0.8 on nobody \
+             else is let in, above 1 the game slows.",
+            f64::from(self.gauges.load_percent) / 100.0,
+        )?;
         let mut metric = families.0.encode_descriptor(
             "caves_tick_duration_seconds",
             "From the beginning of a tick until the kernel took its last datagram; ticks made up for \
