@@ -105,6 +105,21 @@ fn who_is_shown_out_reads_why_and_leaves_when_it_has_read() {
 }
 
 #[test]
+fn what_was_said_before_is_no_sign_that_the_reason_was_read() {
+    let mut talk = talk();
+    let from = peer("192.0.2.1:5");
+    let token = come(&mut talk, from, named("Ada"));
+    let id = talk.session();
+    talk.server.send_event(id, EventKind::NOTICE, EntityId(0), "earlier");
+    talk.server.show_out(talk.now, id, LeaveReason::KICKED, "why");
+    talk.wait(10);
+    acknowledge(&mut talk, from, token, 0);
+    assert_eq!(talk.server.len(), 1);
+    acknowledge(&mut talk, from, token, 1);
+    assert_eq!(talk.server.len(), 0);
+}
+
+#[test]
 fn who_does_not_acknowledge_leaves_after_a_second() {
     let mut talk = talk();
     let from = peer("192.0.2.1:5");
