@@ -202,6 +202,7 @@ impl RedbFile {
     /// Makes the file as small as it can be.
     #[cfg(test)]
     pub(super) fn compact(&mut self) {
+        self.forget();
         let Some(Db::Writable(db)) = &mut self.db else { panic!("it is not open") };
         while db.compact().unwrap() {}
     }
