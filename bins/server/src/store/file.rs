@@ -2,11 +2,12 @@
 
 use std::ops::{Bound, ControlFlow};
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fmt, io};
 
 use caves_store::{Backend, Batch, Change, Each, Table};
 use redb::{
-    Builder, ConcurrencyMode, Database, Range, ReadOnlyDatabase, ReadableDatabase,
+    Builder, ConcurrencyMode, Database, Range, ReadOnlyDatabase, ReadOnlyTable, ReadableDatabase,
     ReadableTableMetadata, TableDefinition, TableError,
 };
 
@@ -69,7 +70,11 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, DiskError>) -> Result<T, DiskErro
 pub(super) struct RedbFile {
     /// `None` only once it is closed.
     db: Option<Db>,
+    /// The chunks as of the last commit, for [`RedbFile::look_up`]; `None` while there are none.
+    chunks: Mutex<Option<Arc<Chunks>>>,
 }
+
+type Chunks = ReadOnlyTable<&'static [u8], &'static [u8]>;
 
 enum Db {
     Writable(Database),
@@ -108,21 +113,61 @@ impl RedbFile {
             // The mode in which a reader has no need of the free pages; there is no writer.
             builder.set_concurrency_mode(ConcurrencyMode::SingleWriter);
             let opened = builder.open_read_only_with_backend(overlay).map_err(DiskError::of)?;
-            Ok(Self { db: Some(Db::ReadOnly(opened)) })
+            Ok(Self { db: Some(Db::ReadOnly(opened)), chunks: Mutex::default() })
         })
     }
 
+    /// Opens a store that lies on something of a test's own.
+    #[cfg(test)]
+    pub(super) fn over(backend: impl redb::StorageBackend) -> Result<Self, DiskError> {
+        guarded(|| Self::of(builder(false).create_with_backend(backend)))
+    }
+
     fn of(opened: Result<Database, redb::DatabaseError>) -> Result<Self, DiskError> {
-        Ok(Self { db: Some(Db::Writable(opened.map_err(DiskError::of)?)) })
+        let db = Some(Db::Writable(opened.map_err(DiskError::of)?));
+        let file = Self { db, chunks: Mutex::default() };
+        file.refresh()?;
+        Ok(file)
     }
 
     /// Writes what is left to write, and lets others have the file.
     pub(super) fn close(mut self) -> Result<(), DiskError> {
         let Some(db) = self.db.take() else { return Ok(()) };
+        self.forget();
         guarded(|| match db {
             Db::Writable(db) => db.close().map_err(DiskError::of),
             Db::ReadOnly(db) => db.close().map_err(DiskError::of),
         })
+    }
+
+    /// The value of a chunk's key as of the last commit. While a file grows, redb begins no transaction,
+    /// not even one for reading, before the disk has answered; this one has begun already.
+    pub(super) fn look_up(&self, key: &[u8]) -> Result<Option<Vec<u8>>, DiskError> {
+        let chunks = self.snapshot().clone();
+        guarded(|| {
+            let Some(chunks) = chunks else { return Ok(None) };
+            let value = chunks.get(key).map_err(DiskError::of)?;
+            Ok(value.map(|value| value.value().to_vec()))
+        })
+    }
+
+    fn refresh(&self) -> Result<(), DiskError> {
+        let chunks = self.reading(Table::Chunks, None, |table| Ok(Some(Arc::new(table))))?;
+        let before = std::mem::replace(&mut *self.snapshot(), chunks);
+        guarded(|| {
+            drop(before);
+            Ok(())
+        })
+    }
+
+    fn forget(&self) {
+        let before = self.snapshot().take();
+        let _ = contain(|| drop(before));
+    }
+
+    fn snapshot(&self) -> MutexGuard<'_, Option<Arc<Chunks>>> {
+        // Nothing panics while it is held.
+        self.chunks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many keys the table says that it has.
@@ -157,6 +202,7 @@ impl RedbFile {
     /// Makes the file as small as it can be.
     #[cfg(test)]
     pub(super) fn compact(&mut self) {
+        self.forget();
         let Some(Db::Writable(db)) = &mut self.db else { panic!("it is not open") };
         while db.compact().unwrap() {}
     }
@@ -166,7 +212,7 @@ impl RedbFile {
         &self,
         table: Table,
         empty: T,
-        read: impl FnOnce(redb::ReadOnlyTable<&'static [u8], &'static [u8]>) -> Result<T, DiskError>,
+        read: impl FnOnce(ReadOnlyTable<&'static [u8], &'static [u8]>) -> Result<T, DiskError>,
     ) -> Result<T, DiskError> {
         guarded(|| {
             let reading = match self.db()? {
@@ -190,6 +236,7 @@ impl RedbFile {
 impl Drop for RedbFile {
     fn drop(&mut self) {
         // Closing writes, and a panic in there is no better than one elsewhere.
+        self.forget();
         let db = self.db.take();
         let _ = contain(|| drop(db));
     }
@@ -229,7 +276,8 @@ impl RedbFile {
                 apply(&writing, changes)?;
             }
             writing.commit().map_err(DiskError::of)
-        })
+        })?;
+        self.refresh()
     }
 }
 

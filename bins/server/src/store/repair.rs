@@ -19,6 +19,10 @@ use super::open::{format_of, most_records, put_names};
 use super::paths::{beside, copy, put_in_place, remove_leftover, unix_s};
 use super::survey::{Found, Survey, hex, name};
 
+/// What nothing can be put right without.
+const NO_WORLD: &str =
+    "the world's own record, with the seed of all that nobody has visited, cannot be read";
+
 /// Bytes of a transaction while a file is written anew.
 const BATCH: usize = 4 << 20;
 
@@ -39,11 +43,13 @@ pub(super) fn repair(path: &Path, formats: Formats) -> Result<(), StoreError> {
     };
     let Unsound { file, why } = unsound;
     let Some(file) = file else { return Err(hopeless(&why)) };
-    let saved = salvage(path, &kept, &file).map_err(|error| match error {
-        Unsaved::Store(error) => error,
-        Unsaved::NoWorld => hopeless(
-            "the world's own record, with the seed of all that nobody has visited, cannot be read",
-        ),
+    let saved = salvage(path, &kept, &file).map_err(|error| {
+        // Nobody needs half a store; should it stay, the next who makes one removes it.
+        let _ = remove_leftover(&beside(path, ".new"));
+        match error {
+            Unsaved::Store(error) => error,
+            Unsaved::NoWorld => hopeless(NO_WORLD),
+        }
     })?;
     // Nobody may have it open while another takes its place.
     drop(file);

@@ -90,6 +90,7 @@ fn judge(folder: &Folder, original: &Contents, harmed: &[u8], what: &str, tally:
     }
     let mut copies = 0;
     for name in folder.files() {
+        assert!(!name.ends_with(".new"), "{what}: {name} is left");
         copies += u32::from(name.starts_with("caves.redb.damaged-") && !name.ends_with(".jsonl"));
         fs::remove_file(folder.0.join(name)).unwrap();
     }

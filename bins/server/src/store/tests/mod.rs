@@ -1,5 +1,6 @@
 //! Real files, real threads.
 
+mod bad_disk;
 mod damage;
 mod full_disk;
 mod keeping;
