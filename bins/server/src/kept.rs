@@ -129,7 +129,9 @@ impl Kept {
     fn begin_to_fail(&mut self, now: Instant, reason: &str, game: &caves_game::Server) {
         let unsaved = self.unsaved_bytes(game);
         warn!(reason, unsaved_bytes = unsaved, "cannot save; play goes on, and it is tried again");
-        self.failing = Some(Failing { since: now, told: now });
+        // It may be another trouble than before, and no end of it.
+        let since = self.failing.as_ref().map_or(now, |failing| failing.since);
+        self.failing = Some(Failing { since, told: now });
     }
 
     fn recover(&mut self, now: Instant) {

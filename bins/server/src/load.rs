@@ -81,8 +81,8 @@ mod tests {
         assert_eq!(after(&mut load, 79, 1000), (78, false));
         assert_eq!(after(&mut load, 85, 1000), (84, true));
         assert_eq!(after(&mut load, 65, 1000), (65, true));
-        assert_eq!(after(&mut load, 55, 1000).1, false);
-        assert_eq!(after(&mut load, 79, 1000).1, false);
+        assert!(!after(&mut load, 55, 1000).1);
+        assert!(!after(&mut load, 79, 1000).1, "a little more does not make it busy again");
     }
 
     #[test]

@@ -142,7 +142,7 @@ fn a_file_as_a_crash_leaves_it_has_the_last_save_that_was_reported() {
         save(&mut keeper, Save { world, chunks: chunks.clone(), players: players.clone() });
         // Nothing is closed: what a killed process leaves, and a machine that lost its power.
         let left = folder.0.join(format!("left-{round}.redb"));
-        std::fs::copy(folder.store(), &left).unwrap();
+        fs::copy(folder.store(), &left).unwrap();
         let (mut after, opened) = running(&left);
         let ids_left_out = WorldRecord { last_id: LAST + 65_536, ..world };
         assert_eq!((opened.world, opened.was_clean), (Some(ids_left_out), false));
