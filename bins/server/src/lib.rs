@@ -27,6 +27,7 @@ pub mod store;
 pub mod stream;
 mod systemd;
 pub mod traffic;
+mod wires;
 
 pub use clock::Clock;
 pub use config::{Config, ConfigError};
