@@ -9,6 +9,7 @@ The scripts follow the numbers of `take_step` in `src/targets/{server,client,gam
 import hashlib
 import json
 import pathlib
+import zlib
 
 HERE = pathlib.Path(__file__).parent
 VECTORS = HERE / "../crates/wire/vectors"
@@ -263,7 +264,45 @@ def teeworlds_captures():
             yield script
 
 
+def varint(number):
+    low, rest = number & 127, number >> 7
+    return bytes([low | 128]) + varint(rest) if rest else bytes([low])
+
+
+def text(words):
+    data = words.encode()
+    return varint(len(data)) + data
+
+
+def store_records():
+    """A table, a key's length, a key, and a record without its checksum, which the target adds; and some with it."""
+    def put_record(table, key, body, whole=False):
+        name = ["meta", "chunks", "players", "bans"][table].encode()
+        sum = zlib.crc32(name + key + body).to_bytes(4, "little") if whole else b""
+        put("store_records", bytes([table, len(key)]) + key + body + sum)
+
+    def key(x, y):
+        return (x + 2**31).to_bytes(4, "big") + (y + 2**31).to_bytes(4, "big")
+
+    put_record(0, b"world", b"\1\1" + varint(2**64 - 1) + b"\1" + varint(640) + varint(90) + b"\1")
+    put_record(0, b"world", b"\1\1\7\1\0\0\0", True)
+    put_record(0, b"content", b"\1\2\0" + text("core:unknown") + b"\1" + text("core:rock") + b"\1\0" + text("core:player"))
+    bag = b"\2\6\3\x08\xff\xff\3"
+    put_record(2, "zoë".encode(), b"\1" + text("Zoë") + b"\x79\x50\x11" + varint(1043) + bag)
+    put_record(2, b"ada", b"\1" + text("Ada") + b"\0\0\1\0\0", True)
+    put_record(3, b"nMallory", b"\1" + text("Mallory") + b"\1" + text("no") + b"\0\5")
+    put_record(3, b"a::/0", b"\1" + text("::/0") + b"\0" + text("") + b"\1" + varint(2**33) + b"\5", True)
+    put_record(1, key(0, 0), b"\1\1\0\0\0")
+    put_record(1, key(1022, -1023), b"\1\1\0\0\0", True)
+    residents = b"\2\1\xff\7\xa0\6\0\2\0\1\1\x4d"
+    things = b"\3\7\x0c\x21\0" + bag + b"\x08\x0d\0\1" + text("Mind the ghoul.") + b"\x80\1\6\1\2\5"
+    tiles = b"\1\2\3\1\2\7\x80\6" + b"\x40\x20\4" + bytes(765)
+    put_record(1, key(-1, 2), b"\1\1" + tiles + residents + things)
+    put_record(1, key(-1, 2), b"\1\1" + tiles + residents + things, True)
+
+
 def main():
+    store_records()
     vectors()
     ferravex()
     blank()

@@ -1,12 +1,14 @@
 //! The command line.
 
+use std::path::PathBuf;
+
 use caves_session::caves::{ClientConfig, check_name};
 use caves_wire::caves::{ClientType, Token};
 
 /// Forgotten Caves, in a terminal.
 ///
 /// Without --connect it plays alone: a server runs inside, for this one player, and its world is
-/// gone afterwards. Two or more players start caves-server and connect to it.
+/// gone afterwards, unless --keep keeps it. Two or more players start caves-server and connect to it.
 ///
 /// Exit status: 0 the player quit, 1 something failed, 2 wrong use or no terminal.
 #[derive(Debug, Clone, clap::Parser)]
@@ -18,6 +20,13 @@ pub(crate) struct Args {
     /// Asks that server what it is called, how many play there and how far away it is.
     #[arg(long, value_name = "HOST[:PORT]", conflicts_with_all = ["connect", "name"])]
     pub(crate) info: Option<String>,
+    /// Keeps the world that is played alone, and where its player was; in FILE, or else in
+    /// forgotten-caves/world.redb below $XDG_DATA_HOME (~/.local/share).
+    #[arg(
+        long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        conflicts_with_all = ["connect", "info"]
+    )]
+    pub(crate) keep: Option<Option<PathBuf>>,
     /// The name to play under, 1 to 32 bytes; the server finds one for who has none.
     #[arg(long, value_parser = name)]
     pub(crate) name: Option<String>,
@@ -95,6 +104,13 @@ mod tests {
     }
 
     #[test]
+    fn a_world_is_kept_when_asked_for_and_where_asked_for() {
+        assert_eq!(parsed(&[]).unwrap().keep, None);
+        assert_eq!(parsed(&["--keep"]).unwrap().keep, Some(None));
+        assert_eq!(parsed(&["--keep=a b"]).unwrap().keep, Some(Some("a b".into())));
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused() {
         for args in [
             &["--name", ""][..],
@@ -106,6 +122,9 @@ mod tests {
             &["--client-type", "7"],
             &["--connect", "a", "--client-type", "65536"],
             &["--connect", "a", "--info", "b"],
+            &["--connect", "a", "--keep"],
+            &["--info", "a", "--keep=b"],
+            &["--keep", "b"],
             &["somewhere"],
         ] {
             assert!(parsed(args).is_err(), "{args:?}");

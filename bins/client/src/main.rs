@@ -100,7 +100,7 @@ fn start(args: &Args) -> Result<(), Failure> {
     let theme = Theme::detect(args.ascii, |name| std::env::var(name).ok());
     match server {
         Some(server) => Ok(play_there(&server, args.client_config(), theme)?),
-        None => Ok(play_alone(args.client_config(), theme)?),
+        None => Ok(play_alone(args, theme)?),
     }
 }
 
@@ -124,8 +124,17 @@ fn play_there(server: &Address, config: ClientConfig, theme: Theme) -> anyhow::R
     outcome(run::play(Game { home, servers, config, theme }, None)?)
 }
 
-fn play_alone(config: ClientConfig, theme: Theme) -> anyhow::Result<()> {
-    let solo = Solo::start()?;
+fn play_alone(args: &Args, theme: Theme) -> anyhow::Result<()> {
+    let mut config = args.client_config();
+    let solo = match &args.keep {
+        None => Solo::start()?,
+        Some(file) => {
+            let usual = || solo::kept_path(|name| std::env::var(name).ok());
+            let path = file.clone().or_else(usual);
+            let path = path.context("there is no home to keep a world in: name a --keep=FILE")?;
+            Solo::start_kept(&path, &mut config)?
+        }
+    };
     let home = Home::Alone { seed: solo.seed() };
     let game = Game { home, servers: vec![solo.addr()], config, theme };
     let ending = run::play(game, Some(&solo))?;
@@ -139,8 +148,8 @@ fn play_alone(config: ClientConfig, theme: Theme) -> anyhow::Result<()> {
 /// An ending in words, unless the player wanted it.
 fn outcome(ending: Ending) -> anyhow::Result<()> {
     match ending {
-        Ending::Quit | Ending::Session(ClientEnd::Quit) => Ok(()),
-        Ending::Session(ClientEnd::Refused { reason, version, text }) => {
+        Ending::Quit | Ending::Session { end: ClientEnd::Quit, .. } => Ok(()),
+        Ending::Session { end: ClientEnd::Refused { reason, version, text }, .. } => {
             let hint = if reason == caves_wire::caves::RefuseReason::VERSION {
                 format!(", the server speaks version {version}")
             } else {
@@ -148,8 +157,10 @@ fn outcome(ending: Ending) -> anyhow::Result<()> {
             };
             Err(anyhow!("{}{hint}", app::refusal("not let in", &reason.to_string(), &text)))
         }
-        Ending::Session(ClientEnd::Left(reason)) => {
-            Err(anyhow!("the server ended the session: {reason}"))
+        Ending::Session { end: ClientEnd::Left(reason), notice } => {
+            let notice = notice.unwrap_or_default();
+            let what = "the server ended the session";
+            Err(anyhow!("{}", app::refusal(what, &reason.to_string(), &notice)))
         }
         Ending::TerminalGone => Err(anyhow!("the terminal is gone")),
         Ending::ServerOver => Err(anyhow!("the server inside ended by itself")),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use caves_game::Client;
 use caves_game::client::ClientEvent;
+use caves_game::mirror::MessageKind;
 use caves_link::time::{Deadline, Instant};
 use caves_server::{Clock, OsRandom};
 use caves_session::caves::{ClientConfig, ClientEnd};
@@ -29,6 +30,8 @@ const LONGEST_DATAGRAM: usize = 2048;
 const FRAME: Duration = Duration::from_millis(33);
 /// Silence and waits are counted in seconds, whether anything happens or not.
 const REDRAW: Duration = Duration::from_secs(1);
+/// A notice so long before the end says why; a server waits for one second that it is read.
+const LAST_WORDS: Duration = Duration::from_millis(2500);
 /// Saying goodbye ends after this, said or not.
 const GOODBYE: Duration = Duration::from_millis(500);
 
@@ -50,7 +53,12 @@ pub(crate) enum Ending {
     /// The player quit, or a signal asked to.
     Quit,
     /// The session is over.
-    Session(ClientEnd),
+    Session {
+        /// Why.
+        end: ClientEnd,
+        /// What the server has said just before.
+        notice: Option<String>,
+    },
     /// The terminal was closed.
     TerminalGone,
     /// The server inside ended by itself.
@@ -85,6 +93,8 @@ struct Run {
     /// When a figure on the screen comes to another tile; never while all stand.
     moves_at: Deadline,
     ended: Option<ClientEnd>,
+    /// Messages so far, and when the last one came.
+    told: (u64, Instant),
     buf: Box<[u8]>,
 }
 
@@ -119,6 +129,7 @@ impl Run {
             drawn_at: None,
             moves_at: Deadline::NEVER,
             ended: None,
+            told: (0, now),
             buf: vec![0; LONGEST_DATAGRAM.max(Keyboard::BUFFER)].into(),
         })
     }
@@ -149,19 +160,31 @@ impl Run {
             return Some(Ending::Quit);
         }
         if let Some(end) = self.ended.take() {
-            return Some(Ending::Session(end));
+            return Some(Ending::Session { end, notice: self.last_words() });
         }
         solo.is_some_and(Solo::is_over).then_some(Ending::ServerOver)
+    }
+
+    /// The server's last notice, if nothing came since and that is not long ago: whoever is thrown out
+    /// is told why right before. The screen that shows it is gone in a moment.
+    fn last_words(&self) -> Option<String> {
+        let (_, at) = self.told;
+        let last = self.client.mirror().messages().back()?;
+        let fresh = self.clock.now().saturating_since(at) <= LAST_WORDS;
+        (fresh && last.kind == MessageKind::Notice).then(|| last.text.clone())
     }
 
     fn receive(&mut self) {
         let (clock, client, app, dirty) =
             (&self.clock, &mut self.client, &mut self.app, &mut self.dirty);
-        let ended = &mut self.ended;
+        let (ended, told) = (&mut self.ended, &mut self.told);
         self.socket.receive(&mut self.buf, |datagram| {
             let now = clock.now();
             client.handle_datagram(now, datagram);
             take_events(client, app, ended);
+            if client.mirror().told() != told.0 {
+                *told = (client.mirror().told(), now);
+            }
             app.heard(client, now);
             *dirty = true;
         });

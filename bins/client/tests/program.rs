@@ -4,11 +4,14 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use caves_server::config::ControlConfig;
+use caves_server::control::Command as Order;
 use caves_server::{Config, Server, StopHandle};
 
 const CAVES: &str = env!("CARGO_BIN_EXE_caves");
@@ -348,4 +351,22 @@ fn a_terminal_that_is_gone_ends_it() {
         assert!(Instant::now() < until, "still running");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+#[test]
+#[ignore = "needs script of bsdutils; .ci/run runs this"]
+fn who_is_thrown_out_reads_why_on_the_restored_terminal() {
+    let socket = std::env::temp_dir().join(format!("caves-kick-{}.sock", std::process::id()));
+    let control = ControlConfig { socket: socket.clone(), mode: 0o600 };
+    let server = Running::start(|config| config.control = Some(control));
+    let mut ada = Terminal::start(&format!("--connect 127.0.0.1:{} --name Ada", server.port));
+    ada.wait_for("You have come to");
+    let mut operator = UnixStream::connect(&socket).unwrap();
+    let kick = Order::Kick { name: "ada".into(), reason: "no digging here".into() };
+    operator.write_all(kick.line().as_bytes()).unwrap();
+    let (status, shown) = ada.end();
+    assert_eq!(status, "1", "{}", shown.escape_debug());
+    let expected =
+        "caves: the server ended the session: kicked (You were thrown out: no digging here)";
+    assert!(shown.contains(expected), "{}", shown.escape_debug());
 }

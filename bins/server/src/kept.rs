@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use caves_game::{Keep, StoreReply, StoreRequest};
-use caves_link::time::Instant;
+use caves_link::time::{Deadline, Instant};
 use caves_store::BanRecord;
 use caves_world::{ChunkPos, IDLE_CHUNKS};
 use mio::Waker;
@@ -20,6 +20,8 @@ use crate::store::{CloseError, Keeper, Options, Reply, Trouble};
 const BYTES_OF_A_CHUNK: usize = 400;
 /// While saving fails, the log says so this often.
 const STILL_FAILING: Duration = Duration::from_secs(60);
+/// Whether it does, or is slow, is looked at this often.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// A save that takes longer is told, once.
 const SLOW: Duration = Duration::from_secs(5);
 
@@ -33,6 +35,8 @@ pub(crate) struct Kept {
     bans: Option<Vec<BanRecord>>,
     failing: Option<Failing>,
     is_slow: bool,
+    /// When trouble that lasts is looked at again.
+    look: Deadline,
 }
 
 #[derive(Debug)]
@@ -67,7 +71,14 @@ impl Kept {
             interval: config.save_interval,
             idle_chunks: IDLE_CHUNKS,
         };
-        let kept = Self { keeper, waiting: None, bans: None, failing: None, is_slow: false };
+        let kept = Self {
+            keeper,
+            waiting: None,
+            bans: None,
+            failing: None,
+            is_slow: false,
+            look: Deadline::at(Instant::ZERO),
+        };
         Ok(Some(Beginning { kept, keep, bans: opened.bans }))
     }
 
@@ -118,7 +129,9 @@ impl Kept {
     fn begin_to_fail(&mut self, now: Instant, reason: &str, game: &caves_game::Server) {
         let unsaved = self.unsaved_bytes(game);
         warn!(reason, unsaved_bytes = unsaved, "cannot save; play goes on, and it is tried again");
-        self.failing = Some(Failing { since: now, told: now });
+        // It may be another trouble than before, and no end of it.
+        let since = self.failing.as_ref().map_or(now, |failing| failing.since);
+        self.failing = Some(Failing { since, told: now });
     }
 
     fn recover(&mut self, now: Instant) {
@@ -130,6 +143,10 @@ impl Kept {
 
     /// Tells of trouble that lasts.
     fn tell(&mut self, now: Instant, game: &caves_game::Server) {
+        if !self.look.is_due(now) {
+            return;
+        }
+        self.look.set(now + LOOK_AGAIN);
         let unsaved_bytes = self.unsaved_bytes(game);
         if let Some(failing) = &mut self.failing {
             if now.saturating_since(failing.told) >= STILL_FAILING {
@@ -154,15 +171,9 @@ impl Kept {
 
     /// For the metrics.
     pub(crate) fn figures(&self, game: &caves_game::Server) -> StoreFigures {
-        let status = self.keeper.status();
         StoreFigures {
             unsaved_bytes: self.unsaved_bytes(game),
-            unsaved_chunks: game.unsaved() as u64,
-            failing: status.failing.is_some(),
-            commits: status.commits,
-            last_commit: status.last_commit_duration,
-            reads: status.reads,
-            unreadable: status.unreadable,
+            ..StoreFigures::new(&self.keeper.status(), game.unsaved())
         }
     }
 

@@ -15,7 +15,9 @@
 
 mod clock;
 pub mod config;
+pub mod control;
 mod kept;
+mod load;
 pub mod metrics;
 mod net;
 mod random;
@@ -25,6 +27,7 @@ pub mod store;
 pub mod stream;
 mod systemd;
 pub mod traffic;
+mod wires;
 
 pub use clock::Clock;
 pub use config::{Config, ConfigError};

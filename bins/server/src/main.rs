@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use args::{Args, Command};
-use caves_server::config::{Loaded, StoreConfig};
+use caves_server::config::{ConfigSource, Loaded, StoreConfig};
 use caves_server::store::Options;
 use caves_server::{BindError, Config, ConfigError, Notifier, OsRandom, RunError, Server, report};
 use caves_session::Random;
@@ -47,20 +47,22 @@ fn run(args: &Args) -> Result<(), Failure> {
     }
     match &args.command {
         Some(command) => without_a_server(command, &loaded.config),
-        None => serve(&loaded, args.mode.repair),
+        None => serve(source, &loaded, args.mode.repair),
     }
 }
 
-fn serve(loaded: &Loaded, repair: bool) -> Result<(), Failure> {
+fn serve(source: ConfigSource, loaded: &Loaded, repair: bool) -> Result<(), Failure> {
     let Loaded { config, description, .. } = loaded;
     if repair && config.store == StoreConfig::Memory {
         return Err(Failure::NothingKept { verb: "repair" });
     }
     let passed = inherit::sockets()?;
     let sockets = if passed.is_empty() { "configuration" } else { "service manager" };
-    log::start(config.log);
+    let set_log_level = log::start(config.log);
+    let reload = Box::new(move || source.load().map(|loaded| loaded.config));
     let server = Server::bind_to(config, passed, Options { repair })?;
     let server = server.with_signals().map_err(Failure::Signals)?.with_notifier(notifier());
+    let server = server.with_operator(Some(reload), Some(set_log_level));
     announce(&server);
     report::started(&server, config, description, sockets);
     report::stopped(&server.run()?);

@@ -33,6 +33,7 @@ use caves_wire::caves::LeaveReason;
 use caves_wire::fnv::Fnv32;
 use caves_world::{Content, GENERATOR_VERSION};
 
+use crate::store;
 use crate::traffic::Traffic;
 
 pub(crate) use endpoint::Endpoint;
@@ -141,8 +142,12 @@ fn content_version(content: &Content) -> u32 {
 pub struct Gauges {
     /// Players in the caves.
     pub players: usize,
+    /// Players who have joined, and whose place is being read from the store.
+    pub arriving: usize,
     /// As many there may be.
     pub max_players: usize,
+    /// What ticks take of their period, lately, in percent.
+    pub load_percent: u32,
     /// Chunks in memory.
     pub chunks_loaded: usize,
     /// Entities in memory: players, monsters, things.
@@ -156,20 +161,38 @@ pub struct Gauges {
 /// How the store is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoreFigures {
-    /// Bytes of records that are in memory alone.
+    /// Chunks and players whose newest state is in memory alone.
+    pub unsaved_records: u64,
+    /// Their bytes, about.
     pub unsaved_bytes: u64,
-    /// Chunks that are in memory alone.
-    pub unsaved_chunks: u64,
     /// Whether the last try to write failed.
     pub failing: bool,
     /// Transactions that were written.
     pub commits: u64,
     /// How long the last of them took.
     pub last_commit: Option<Duration>,
-    /// Chunks that were read.
+    /// Chunks that were looked up.
     pub reads: u64,
     /// Records that could not be read.
     pub unreadable: u64,
+    /// Records that were not written because nobody could read them again.
+    pub refused: u64,
+}
+
+impl StoreFigures {
+    /// Of what the store says, and of how many records the game still has to hand over or hear back of.
+    pub fn new(status: &store::Status, unsaved_records: usize) -> Self {
+        Self {
+            unsaved_records: unsaved_records as u64,
+            unsaved_bytes: status.unsaved_bytes as u64,
+            failing: status.failing.is_some(),
+            commits: status.commits,
+            last_commit: status.last_commit_duration,
+            reads: status.reads,
+            unreadable: status.unreadable,
+            refused: status.refused,
+        }
+    }
 }
 
 /// Everything that is told, at one moment.

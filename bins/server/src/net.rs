@@ -1,8 +1,10 @@
 //! The loop: sleep, receive, tick when due, send.
 
+mod desk;
+mod outcome;
+
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,25 +14,29 @@ use caves_link::time::{Deadline, Instant};
 use caves_session::{Peer, Random};
 use mio::net::UdpSocket;
 use mio::{Events, Interest, Poll, Token, Waker};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook_mio::v1_0::Signals;
 
 use crate::clock::{Clock, unix_millis};
+use crate::control::{Control, Operator, Reload, SetLogLevel};
 use crate::kept::{Beginning, Kept};
-use crate::metrics::{self, About, Endpoint, Health, Meter};
+use crate::load::Load;
+use crate::metrics::{self, About, Endpoint, Meter};
 use crate::report::{self, Trouble};
-use crate::socket::{self, Received};
-use crate::store::{CloseError, Options, StoreError};
+use crate::socket;
+use crate::store::{CloseError, Options};
 use crate::traffic::Direction;
+use crate::wires::{Inbox, Outbox, Received};
 use crate::{Config, Notifier, OsRandom};
 
-/// Longer than the longest valid datagram of 1200 bytes, so that one too long is seen as such.
-const LONGEST_DATAGRAM: usize = 2048;
+pub use outcome::{BindError, RunError, StopReason, Summary};
+
 /// Datagrams read from one socket before the others and the tick have their turn. Answers to so
 /// many fit the session's queue.
-const RECEIVE_BUDGET: usize = 256;
-/// Datagrams sent before sockets are read again.
-const SEND_BUDGET: usize = 4096;
+const RECEIVE_BUDGET: usize = 512;
+/// Datagrams sent before sockets are read again: a tick of many players must not keep their next
+/// actions waiting until the kernel drops them.
+const SEND_BUDGET: usize = 512;
 /// Timers so much overdue mean that something stopped this process.
 const STALL: Duration = Duration::from_millis(500);
 /// After that, so many rounds of [`RECEIVE_BUDGET`] are read before any timer: what waits in the
@@ -47,6 +53,8 @@ const STOP: Token = Token(1 << 20);
 const SIGNALS: Token = Token((1 << 20) + 1);
 /// The first of several.
 const METRICS: Token = Token(1 << 21);
+/// The first of several.
+const CONTROL: Token = Token(1 << 22);
 
 /// A server with its sockets open.
 ///
@@ -74,11 +82,16 @@ pub struct Server {
     sent: u64,
     unsent: Trouble,
     unread: Trouble,
-    datagram: Box<[u8]>,
     meter: Meter,
     endpoint: Option<Endpoint>,
     notifier: Notifier,
+    operator: Operator,
+    control: Option<Control>,
+    started: Instant,
+    /// A countdown is over.
+    is_over: bool,
     kept: Option<Kept>,
+    load: Load,
 }
 
 /// Stops a server that runs in another thread.
@@ -97,102 +110,16 @@ impl StopHandle {
     }
 }
 
-/// Why a server did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum BindError {
-    /// An address that cannot be had.
-    #[error("cannot listen on udp {addr}: {reason}")]
-    Listen {
-        /// Which.
-        addr: SocketAddr,
-        /// What the system says.
-        reason: io::Error,
-    },
-    /// A socket that was passed in cannot be used.
-    #[error("cannot listen on a socket that was passed in: {0}")]
-    Passed(io::Error),
-    /// The metrics' address cannot be had.
-    #[error("cannot listen for metrics on tcp {addr}: {reason}")]
-    Metrics {
-        /// Which.
-        addr: SocketAddr,
-        /// What the system says.
-        reason: io::Error,
-    },
-    /// There is nothing to wait with for datagrams.
-    #[error("cannot wait for datagrams: {0}")]
-    Poll(io::Error),
-    /// Tokens could be guessed.
-    #[error("no random numbers from the operating system: {0}")]
-    Random(getrandom::Error),
-    /// The world cannot be had.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The store has no threads to work with.
-    #[error("cannot start the store's threads: {0}")]
-    Threads(io::Error),
-    /// The configuration asks for another world than is kept.
-    #[error(
-        "world.seed is {wanted}, and {} holds the world of seed {stored}: leave the key out, or name \
-         another store", path.display()
-    )]
-    OtherSeed {
-        /// The store.
-        path: PathBuf,
-        /// What the configuration says.
-        wanted: u64,
-        /// What the store says.
-        stored: u64,
-    },
+/// Where datagrams rest on their way. They belong to the thread that runs the loop.
+struct Wires {
+    inbox: Inbox,
+    outbox: Outbox,
 }
 
-/// Why a server ended that was not asked to.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// Waiting for datagrams failed.
-    #[error("cannot wait for datagrams: {0}")]
-    Poll(io::Error),
-    /// The server has stopped, and its last moments are not on the disk.
-    #[error(transparent)]
-    Unsaved(#[from] CloseError),
-}
-
-/// Who stopped the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StopReason {
-    /// [`StopHandle::stop`].
-    Asked,
-    /// SIGINT or SIGTERM.
-    Signal,
-    /// Another signal, before all was said.
-    SecondSignal,
-}
-
-impl std::fmt::Display for StopReason {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Asked => "asked",
-            Self::Signal => "signal",
-            Self::SecondSignal => "second signal",
-        })
+impl Wires {
+    fn new() -> Self {
+        Self { inbox: Inbox::new(), outbox: Outbox::new() }
     }
-}
-
-/// What a server did while it ran.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Summary {
-    /// Who stopped it.
-    pub reason: StopReason,
-    /// How long it ran.
-    pub uptime: Duration,
-    /// Datagrams received, and those dropped by reason.
-    pub counters: caves_session::Counters,
-    /// Datagrams handed to the kernel.
-    pub sent: u64,
-    /// Datagrams that the kernel did not take.
-    pub unsent: u64,
-    /// Times that a socket could not be read.
-    pub unread: u64,
 }
 
 struct Socket {
@@ -242,16 +169,24 @@ impl Server {
                 .map_err(|reason| BindError::Metrics { addr, reason })
         });
         let endpoint = endpoint.transpose()?;
+        let control = config.control.as_ref();
+        let control =
+            control.map(|control| Control::open(control, poll.registry(), CONTROL)).transpose()?;
         let waker = Arc::new(Waker::new(poll.registry(), STOP).map_err(BindError::Poll)?);
         let mut random = OsRandom::new().map_err(BindError::Random)?;
         let seed = config.seed.unwrap_or_else(|| random.next_u64());
         // Last of all: a server that cannot be has not touched the store.
+        let (clock, unix_ms) = (Clock::start(), unix_millis());
+        let mut operator = Operator::new(config);
         let (kept, keep) = match Kept::open(config, options, Arc::clone(&waker))? {
-            Some(Beginning { kept, keep, bans: _ }) => (Some(kept), Some(keep)),
+            Some(Beginning { kept, keep, bans }) => {
+                operator.restore_bans(bans, unix_ms / 1000);
+                (Some(kept), Some(keep))
+            }
             None => (None, None),
         };
-        let game = caves_game::ServerConfig { session: config.session.clone(), seed, keep };
-        let (clock, unix_ms) = (Clock::start(), unix_millis());
+        let session = operator.session_config();
+        let game = caves_game::ServerConfig { session, seed, keep };
         let game = caves_game::Server::new(game, Box::new(random), clock.now(), unix_ms);
         meter.about = About::this(game.world().content(), unix_ms);
         meter.max_players = config.session.max_players;
@@ -267,11 +202,15 @@ impl Server {
             sent: 0,
             unsent: Trouble::new("cannot send a datagram"),
             unread: Trouble::new("cannot read a socket"),
-            datagram: vec![0; LONGEST_DATAGRAM].into(),
             meter,
             endpoint,
             notifier: Notifier::none(),
+            operator,
+            control,
+            started: clock.now(),
+            is_over: false,
             kept,
+            load: Load::new(Duration::from_secs(1) / u32::from(config.session.tick_rate.max(1))),
         })
     }
 
@@ -282,13 +221,20 @@ impl Server {
         self
     }
 
-    /// Lets SIGINT and SIGTERM stop the server: once politely, twice at once. For a program that
-    /// is a server and nothing else.
+    /// Lets an operator read the configuration again and change how much the log tells.
+    #[must_use]
+    pub fn with_operator(mut self, reload: Option<Reload>, log: Option<SetLogLevel>) -> Self {
+        self.operator.set_hooks(reload, log);
+        self
+    }
+
+    /// Lets SIGINT and SIGTERM stop the server, once politely, twice at once, and SIGHUP reload its
+    /// configuration. For a program that is a server and nothing else.
     ///
     /// # Errors
     /// The operating system does not let us.
     pub fn with_signals(mut self) -> io::Result<Self> {
-        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
         self.poll.registry().register(&mut signals, SIGNALS, Interest::READABLE)?;
         self.signals = Some(signals);
         Ok(self)
@@ -321,16 +267,17 @@ impl Server {
     /// datagram is counted and told in the log.
     pub fn run(mut self) -> Result<Summary, RunError> {
         let start = self.clock.now();
-        let mut events = Events::with_capacity(128);
+        let (mut events, mut wires) = (Events::with_capacity(128), Wires::new());
         self.notifier.ready(start);
         let reason = loop {
             // The timers are judged by the moment before reading: whatever holds this process up
             // after it, what came meanwhile is read before anybody is said to have been silent.
             let turn = self.clock.now();
-            let unread = self.receive(turn);
+            let unread = self.receive(turn, &mut wires);
             self.tick(turn);
+            self.operate();
             self.keep();
-            let unsent = self.send();
+            let unsent = self.send(&mut wires.outbox);
             self.report();
             self.tell_operator();
             if let Some(reason) = self.stopped() {
@@ -355,20 +302,22 @@ impl Server {
         // What is left of the time for the last save.
         let since = self.stopping.map_or(self.clock.now(), |stopping| stopping.since);
         let left = (since + LONGEST_SAVE).saturating_since(self.clock.now());
-        kept.close(left.max(LONGEST_GOODBYE))
+        let left = left.max(LONGEST_GOODBYE);
+        self.notifier.saving(left);
+        kept.close(left)
     }
 
     /// Reads what waits, within a budget; `true` when that was spent.
-    fn receive(&mut self, turn: Instant) -> bool {
+    fn receive(&mut self, turn: Instant, wires: &mut Wires) -> bool {
         if self.is_late(turn) {
-            return self.receive_after_stall();
+            return self.receive_after_stall(wires);
         }
         let mut more = false;
         for place in 0..self.sockets.len() {
-            more |= self.receive_from(place);
+            more |= self.receive_from(place, &mut wires.inbox);
             // The session's queue of answers holds what one budget asks for, and not what all
             // sockets do.
-            self.send();
+            self.send(&mut wires.outbox);
         }
         more
     }
@@ -379,15 +328,15 @@ impl Server {
 
     /// Reads what came while this process was stopped, and answers as it goes: the session's queue
     /// of answers holds what one budget asks for.
-    fn receive_after_stall(&mut self) -> bool {
+    fn receive_after_stall(&mut self, wires: &mut Wires) -> bool {
         // A signal that lets a process go on may also end its sleep before the kernel has told
         // which sockets are ready.
         self.sockets.iter_mut().for_each(|socket| socket.ready = true);
         for _ in 0..ROUNDS_AFTER_STALL {
             let mut more = false;
             for place in 0..self.sockets.len() {
-                more |= self.receive_from(place);
-                self.send();
+                more |= self.receive_from(place, &mut wires.inbox);
+                self.send(&mut wires.outbox);
             }
             if !more {
                 return false;
@@ -397,20 +346,24 @@ impl Server {
     }
 
     /// Reads one socket; `true` when more may wait in it.
-    fn receive_from(&mut self, place: usize) -> bool {
+    fn receive_from(&mut self, place: usize, inbox: &mut Inbox) -> bool {
         let socket = &mut self.sockets[place];
-        for _ in 0..RECEIVE_BUDGET {
-            if !socket.ready {
-                return false;
-            }
-            match socket::receive(&socket.udp, &mut self.datagram) {
-                Received::Datagram(len, addr) => {
-                    let from = Peer { socket: place as u16, addr };
-                    self.meter.traffic.note(Direction::In, &self.datagram[..len]);
-                    self.game.handle_datagram(self.clock.now(), from, &self.datagram[..len]);
+        let mut read = 0;
+        while socket.ready && read < RECEIVE_BUDGET {
+            match inbox.fill(&socket.udp) {
+                Received::Datagrams(count) => {
+                    read += count;
+                    // They were read together, and came before that.
+                    let now = self.clock.now();
+                    for (datagram, addr) in inbox.datagrams() {
+                        let from = Peer { socket: place as u16, addr };
+                        self.meter.traffic.note(Direction::In, datagram);
+                        self.game.handle_datagram(now, from, datagram);
+                    }
                 }
                 Received::Nothing => socket.ready = false,
-                Received::Undelivered => {}
+                // Somebody may cause many of these.
+                Received::Undelivered => read += 1,
                 Received::Failed(error) => {
                     // Still ready, so that the next turn asks again; but that may take its time.
                     self.unread.note(self.clock.now(), &error);
@@ -418,7 +371,7 @@ impl Server {
                 }
             }
         }
-        true
+        socket.ready
     }
 
     fn tick(&mut self, turn: Instant) {
@@ -436,26 +389,51 @@ impl Server {
     }
 
     /// Sends what is due, within a budget; `true` when that was spent.
-    fn send(&mut self) -> bool {
+    fn send(&mut self, outbox: &mut Outbox) -> bool {
         for _ in 0..SEND_BUDGET {
             let now = self.clock.now();
-            let Some(transmit) = self.game.poll_transmit(now, &mut self.datagram) else {
-                self.meter.note_sent(now);
-                return false;
-            };
-            let Some(socket) = self.sockets.get(usize::from(transmit.to.socket)) else { continue };
-            let datagram = &self.datagram[..transmit.len];
-            match socket::send(&socket.udp, datagram, transmit.to.addr) {
-                Ok(()) => {
-                    self.sent += 1;
-                    self.meter.traffic.note(Direction::Out, datagram);
+            let room = match outbox.room() {
+                Some(room) => room,
+                None => {
+                    self.flush(outbox);
+                    continue;
                 }
-                // Lost, as if the network had lost it: the protocol repeats what matters.
-                Err(error) if error.kind() == ErrorKind::WouldBlock => self.unsent.count_only(),
-                Err(error) => self.unsent.note(now, &error),
+            };
+            match self.game.poll_transmit(now, room) {
+                Some(transmit) => outbox.push(transmit),
+                None => {
+                    self.flush(outbox);
+                    self.end_tick(self.clock.now());
+                    return false;
+                }
             }
         }
+        self.flush(outbox);
         true
+    }
+
+    /// Hands what waits to the kernel.
+    fn flush(&mut self, outbox: &mut Outbox) {
+        let (now, sockets) = (self.clock.now(), &self.sockets);
+        let socket = |place| sockets.get(usize::from(place)).map(|socket| &socket.udp);
+        outbox.flush(socket, |datagram, result| match result {
+            Ok(()) => {
+                self.sent += 1;
+                self.meter.traffic.note(Direction::Out, datagram);
+            }
+            // Lost, as if the network had lost it: the protocol repeats what matters.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => self.unsent.count_only(),
+            Err(error) => self.unsent.note(now, &error),
+        });
+    }
+
+    /// All that there was to send is sent.
+    fn end_tick(&mut self, now: Instant) {
+        if let Some(took) = self.meter.note_sent(now) {
+            self.load.note(now, took, self.game.players());
+            self.meter.load_percent = self.load.percent();
+            self.game.set_busy(self.load.is_busy());
+        }
     }
 
     fn report(&mut self) {
@@ -465,31 +443,22 @@ impl Server {
         }
     }
 
-    /// Answers those who ask for metrics, and the service manager.
-    fn tell_operator(&mut self) {
-        let now = self.clock.now();
-        self.notifier.turn(now, self.game.players(), self.meter.max_players);
-        let health = match self.stopping {
-            Some(_) => Health::Stopping,
-            None if self.meter.tally.ticks == 0 => Health::Starting,
-            None => Health::Ready,
-        };
-        self.meter.store = self.kept.as_ref().map(|kept| kept.figures(&self.game));
-        let (game, meter) = (&self.game, &self.meter);
-        let (unsent, unread) = (self.unsent.count(), self.unread.count());
-        if let Some(endpoint) = &mut self.endpoint {
-            endpoint.turn(now, health, || meter.figures(game, unsent, unread).text());
-        }
-    }
-
     /// Begins to stop when asked to; says why when all is done.
     fn stopped(&mut self) -> Option<StopReason> {
         let now = self.clock.now();
-        let signalled = self.signals.as_mut().is_some_and(|signals| signals.pending().count() > 0);
+        let (mut signalled, mut reload) = (false, false);
+        for signal in self.signals.iter_mut().flat_map(Signals::pending) {
+            signalled |= signal != SIGHUP;
+            reload |= signal == SIGHUP;
+        }
+        if reload && self.stopping.is_none() {
+            self.reload();
+        }
         let asked = self.stop.asked.load(Ordering::Acquire);
         match self.stopping {
             None if signalled => self.begin_to_stop(now, StopReason::Signal),
             None if asked => self.begin_to_stop(now, StopReason::Asked),
+            None if self.is_over => self.begin_to_stop(now, StopReason::Operator),
             Some(_) if signalled => return Some(StopReason::SecondSignal),
             _ => {}
         }
@@ -505,8 +474,6 @@ impl Server {
         let last = self.game.ask_save();
         self.stopping = Some(Stopping { reason, since: now, last });
         self.notifier.stopping();
-        self.send();
-        self.report();
     }
 
     /// Waits for a datagram, a signal, a wish to stop, or the next deadline.
@@ -525,6 +492,9 @@ impl Server {
             if let Some(endpoint) = &mut self.endpoint {
                 endpoint.handle_event(now, event.token());
             }
+            if let Some(control) = &mut self.control {
+                control.handle_event(now, event.token());
+            }
         }
         Ok(())
     }
@@ -532,7 +502,10 @@ impl Server {
     fn until_next_deadline(&self) -> Duration {
         let now = self.clock.now();
         let endpoint = self.endpoint.as_ref().and_then(Endpoint::poll_timeout);
-        Deadline::earliest([self.game.poll_timeout(), endpoint, self.notifier.poll_timeout()])
+        let control = self.control.as_ref().and_then(Control::poll_timeout);
+        let operator = self.operator.poll_timeout().filter(|_| self.stopping.is_none());
+        let due = [self.game.poll_timeout(), endpoint, self.notifier.poll_timeout()];
+        Deadline::earliest(due.into_iter().chain([control, operator]))
             .map_or(LONGEST_SLEEP, |due| due.saturating_since(now).min(LONGEST_SLEEP))
     }
 }
@@ -592,9 +565,12 @@ mod tests {
         let mut server = Server::bind(&config).unwrap();
         let starting = ask(&mut server, "/readyz");
         assert!(starting.starts_with("HTTP/1.1 503 ") && starting.ends_with("\r\n\r\nstarting\n"));
-        while server.game.executed().is_empty() && server.meter.tally.ticks == 0 {
+        while server.meter.tally.ticks == 0 {
             server.tick(server.clock.now());
         }
+        assert_eq!(server.meter.tally.tick_times.count(), 0, "nothing of it is sent");
+        assert!(!server.send(&mut Outbox::new()));
+        assert_eq!(server.meter.tally.tick_times.count(), 1);
         let ready = ask(&mut server, "/readyz");
         assert!(ready.starts_with("HTTP/1.1 200 ") && ready.ends_with("\r\n\r\nready\n"));
         server.begin_to_stop(server.clock.now(), StopReason::Asked);

@@ -1,6 +1,6 @@
-//! One UDP socket, and what its errors mean.
+//! UDP sockets.
 
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::SocketAddr;
 
 use mio::net::UdpSocket;
@@ -16,56 +16,18 @@ pub(crate) fn open(addr: SocketAddr) -> io::Result<UdpSocket> {
         // "[::]" means IPv6 on every system, and can stand beside "0.0.0.0" with the same port.
         socket.set_only_v6(true)?;
     }
+    // Small buffers lose more datagrams, nothing else.
+    let _ = socket.set_recv_buffer_size(KERNEL_BUFFER);
+    let _ = socket.set_send_buffer_size(KERNEL_BUFFER);
     socket.bind(&addr.into())?;
     adopt(socket.into())
 }
 
-/// Takes a socket that is bound already.
+/// Takes a socket that is bound already. Its buffers are as large as whoever opened it wished: a service
+/// manager may give more than the kernel's limits let us have, and asking would take that back.
 pub(crate) fn adopt(socket: std::net::UdpSocket) -> io::Result<UdpSocket> {
-    let options = socket2::SockRef::from(&socket);
-    // Small buffers lose more datagrams, nothing else.
-    let _ = options.set_recv_buffer_size(KERNEL_BUFFER);
-    let _ = options.set_send_buffer_size(KERNEL_BUFFER);
     socket.set_nonblocking(true)?;
     Ok(UdpSocket::from_std(socket))
-}
-
-/// What came of asking a socket for a datagram.
-pub(crate) enum Received {
-    /// So many bytes from there.
-    Datagram(usize, SocketAddr),
-    /// No datagram waits.
-    Nothing,
-    /// Word that something sent earlier did not arrive; there may be more to read.
-    Undelivered,
-    /// The socket cannot be read just now.
-    Failed(io::Error),
-}
-
-/// Reads the next datagram; one that is longer than `buf` is cut.
-pub(crate) fn receive(socket: &UdpSocket, buf: &mut [u8]) -> Received {
-    loop {
-        return match socket.recv_from(buf) {
-            Ok((len, from)) => Received::Datagram(len, from),
-            Err(error) => match error.kind() {
-                ErrorKind::Interrupted => continue,
-                ErrorKind::WouldBlock => Received::Nothing,
-                ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset => Received::Undelivered,
-                _ => Received::Failed(error),
-            },
-        };
-    }
-}
-
-/// Hands a datagram to the kernel.
-pub(crate) fn send(socket: &UdpSocket, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
-    loop {
-        match socket.send_to(datagram, to) {
-            Ok(_) => return Ok(()),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -74,32 +36,6 @@ mod tests {
 
     fn local(socket: &UdpSocket) -> SocketAddr {
         socket.local_addr().unwrap()
-    }
-
-    #[test]
-    fn an_empty_socket_gives_nothing_and_a_datagram_comes_whole() {
-        let a = open(([127, 0, 0, 1], 0).into()).unwrap();
-        let b = open(([127, 0, 0, 1], 0).into()).unwrap();
-        let mut buf = [0; 16];
-        assert!(matches!(receive(&b, &mut buf), Received::Nothing));
-        send(&a, b"hello", local(&b)).unwrap();
-        // On the loopback a datagram is there when the call that sent it returns.
-        match receive(&b, &mut buf) {
-            Received::Datagram(5, from) => {
-                assert_eq!((from, &buf[..5]), (local(&a), &b"hello"[..]));
-            }
-            _ => panic!("no datagram of five bytes"),
-        }
-        assert!(matches!(receive(&b, &mut buf), Received::Nothing));
-    }
-
-    #[test]
-    fn sending_what_cannot_be_sent_is_an_error_and_the_socket_goes_on() {
-        let socket = open(([127, 0, 0, 1], 0).into()).unwrap();
-        let to = local(&socket);
-        assert!(send(&socket, &[0; 65_535], to).is_err(), "more than UDP can carry");
-        send(&socket, b"x", to).unwrap();
-        assert!(matches!(receive(&socket, &mut [0; 4]), Received::Datagram(1, _)));
     }
 
     #[test]

@@ -99,6 +99,15 @@ impl Notifier {
         self.tell(&[NotifyState::Stopping, NotifyState::Status("stopping")]);
     }
 
+    /// The last save is waited for, that long at most, and the loop does not turn meanwhile.
+    pub fn saving(&mut self, at_most: Duration) {
+        let Some(every) = self.watchdog else { return };
+        // Whether a manager listens for signs of life during a stop is left to it, so it gets more time.
+        let patience = at_most + 2 * every;
+        let us = u32::try_from(patience.as_micros()).unwrap_or(u32::MAX);
+        self.tell(&[NotifyState::WatchdogUsec(us), NotifyState::Watchdog]);
+    }
+
     /// Called once a turn of the loop: a sign of life when it is time for one, and the status when it has
     /// changed.
     pub fn turn(&mut self, now: Instant, players: usize, max_players: usize) {
@@ -253,6 +262,16 @@ mod tests {
         let since = words[0].strip_prefix("RELOADING=1\nMONOTONIC_USEC=").unwrap();
         assert!(since.trim_end().parse::<u64>().unwrap() > 0);
         assert_eq!(words[1..], ["READY=1\n", "STOPPING=1\nSTATUS=stopping\n"]);
+    }
+
+    #[test]
+    fn a_manager_that_waits_for_signs_of_life_has_patience_with_the_last_save() {
+        let (manager, mut notifier) = pair("saving", Some(Duration::from_secs(30)));
+        notifier.saving(Duration::from_secs(45));
+        assert_eq!(heard(&manager), ["WATCHDOG_USEC=75000000\nWATCHDOG=1\n"]);
+        let (manager, mut notifier) = pair("saving-none", None);
+        notifier.saving(Duration::from_secs(45));
+        assert_eq!(heard(&manager), [""; 0]);
     }
 
     #[test]

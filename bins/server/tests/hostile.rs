@@ -19,7 +19,7 @@ fn junk(random: &mut SplitMix, packet_type: u8, len: usize) -> Vec<u8> {
 
 #[test]
 fn junk_of_all_kinds_is_survived_and_counted() {
-    let mut server = ServerProcess::spawn(ONE_SOCKET);
+    let mut server = ServerProcess::spawn(&format!("{ONE_SOCKET}[world]\nstore = \"memory\"\n"));
     let socket = stranger(server.addrs[0]);
     let mut random = SplitMix::new(7);
     let mut sent = 0;

@@ -268,6 +268,20 @@ fn players_who_come_go_and_are_refused_are_counted() {
     assert_eq!(inside.get(&bytes("out", "state")), states * 72.0);
     assert!(inside.get("caves_chunks_loaded") >= 9.0 && inside.get("caves_entities") >= 1.0);
     assert_eq!(inside.sum("caves_leaves_total"), 0.0);
+    // Of the loopback a round trip is known once something was acknowledged; a second would be odd.
+    let deadline = Instant::now() + PATIENCE;
+    let known = loop {
+        ada.step();
+        let scrape = Scrape::of(metrics);
+        if scrape.get("caves_round_trip_sessions") == 1.0 {
+            break scrape;
+        }
+        assert!(Instant::now() < deadline, "{scrape:#?}");
+    };
+    let trip =
+        |quantile: &str| known.get(&format!("caves_round_trip_seconds{{quantile=\"{quantile}\"}}"));
+    assert!(trip("0") > 0.0 && trip("1") < PATIENCE.as_secs_f64());
+    assert_eq!([trip("0"), trip("0.5")], [trip("0.9"), trip("1")], "there is one session");
 
     ada.leave();
     let outside = scrape_until(metrics, |scrape| scrape.get("caves_players") == 0.0);

@@ -90,6 +90,19 @@ fn the_manager_hears_of_readiness_players_and_the_end() {
 }
 
 #[test]
+fn a_reload_is_told_with_its_moment_and_followed_by_readiness() {
+    let manager = Manager::new("reload");
+    let server = manager.spawn(None);
+    manager.hear_until("STATUS=0 of 64 players\n");
+    server.signal("HUP");
+    let word = manager.hear();
+    let since = word.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").expect("a reload");
+    assert!(since.trim_end().parse::<u64>().is_ok_and(|us| us > 0), "{word}");
+    assert_eq!(manager.hear(), "READY=1\n");
+    info(&stranger(server.addrs[0]));
+}
+
+#[test]
 fn signs_of_life_come_while_the_loop_turns_and_not_while_it_is_stuck() {
     let manager = Manager::new("watchdog");
     let start = Instant::now();

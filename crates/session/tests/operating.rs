@@ -105,6 +105,21 @@ fn who_is_shown_out_reads_why_and_leaves_when_it_has_read() {
 }
 
 #[test]
+fn what_was_said_before_is_no_sign_that_the_reason_was_read() {
+    let mut talk = talk();
+    let from = peer("192.0.2.1:5");
+    let token = come(&mut talk, from, named("Ada"));
+    let id = talk.session();
+    talk.server.send_event(id, EventKind::NOTICE, EntityId(0), "earlier");
+    talk.server.show_out(talk.now, id, LeaveReason::KICKED, "why");
+    talk.wait(10);
+    acknowledge(&mut talk, from, token, 0);
+    assert_eq!(talk.server.len(), 1);
+    acknowledge(&mut talk, from, token, 1);
+    assert_eq!(talk.server.len(), 0);
+}
+
+#[test]
 fn who_does_not_acknowledge_leaves_after_a_second() {
     let mut talk = talk();
     let from = peer("192.0.2.1:5");
@@ -267,6 +282,26 @@ fn other_limits_hold_for_those_who_come_and_end_nobody() {
         let from = peer(&format!("203.0.113.{host}:5"));
         assert!(matches!(talk.join(from, 1, GUEST), Answer::Welcome { .. }), "{host}");
     }
+}
+
+#[test]
+fn at_the_limit_nobody_else_comes_in_and_those_who_are_here_may_come_back() {
+    let mut talk = talk();
+    come(&mut talk, peer("192.0.2.1:5"), named("Ada"));
+    talk.server.set_busy(true);
+    talk.sent.clear();
+    let refused = talk.join(peer("198.51.100.1:5"), 1, named("new"));
+    assert_eq!(refused, Answer::Refused(RefuseReason::FULL));
+    let is_refuse = |bytes: &[u8]| matches!(Packet::parse(bytes), Ok(Packet::Refuse(_)));
+    let refused = talk.sent.iter().filter(|(_, bytes)| is_refuse(bytes));
+    let texts: Vec<_> = refused.map(|(_, bytes)| refuse_text(bytes)).collect();
+    assert_eq!(texts, ["the server is at its limit"]);
+    talk.wait(3000);
+    let back = talk.join(peer("192.0.2.1:77"), 2, named("Ada"));
+    assert!(matches!(back, Answer::Welcome { .. }));
+    talk.server.set_busy(false);
+    let free = talk.join(peer("198.51.100.1:5"), 3, named("new"));
+    assert!(matches!(free, Answer::Welcome { .. }));
 }
 
 #[test]

@@ -17,6 +17,8 @@
 //!
 //! * [`World`] is what one owns: players come and go, [`World::execute`] does what they ask, [`World::step`] ends
 //!   the tick, [`World::drain_events`] says what happened, [`World::visible`] decides who may know.
+//! * [`World::restore`] makes a *paged* world, which is given its chunks by whoever stores them and lets go of those that
+//!   nobody is near; [`record`] holds what is stored. [`World::new`] makes one that generates and keeps everything.
 //! * [`generate`] and [`populate`] make a chunk and its inhabitants from a seed and a position alone.
 //! * [`Content`] names what the caves are made of.
 //!

@@ -15,6 +15,7 @@ mod names;
 mod roundtrip;
 mod script;
 mod server_input;
+mod store_records;
 mod teeworlds_packet;
 mod teeworlds_session;
 pub mod tiles;
@@ -30,6 +31,7 @@ pub use game_input::game_input;
 pub use names::names;
 pub use roundtrip::roundtrip;
 pub use server_input::server_input;
+pub use store_records::store_records;
 pub use teeworlds_packet::teeworlds_packet;
 pub use teeworlds_session::teeworlds_session;
 pub use tiles::tiles;
@@ -39,7 +41,7 @@ pub use tlv::tlv;
 pub type Target = fn(&[u8]);
 
 /// All targets by the names of their corpora.
-pub const TARGETS: [(&str, Target); 14] = [
+pub const TARGETS: [(&str, Target); 15] = [
     ("blank_packet", blank_packet),
     ("blank_session", blank_session),
     ("client_input", client_input),
@@ -50,6 +52,7 @@ pub const TARGETS: [(&str, Target); 14] = [
     ("names", names),
     ("roundtrip", roundtrip),
     ("server_input", server_input),
+    ("store_records", store_records),
     ("teeworlds_packet", teeworlds_packet),
     ("teeworlds_session", teeworlds_session),
     ("tiles", tiles),

@@ -360,7 +360,7 @@ impl Site {
             let Ok(Packet::Chunks(packet)) = packet else { panic!("not chunks: {datagram:?}") };
             let mut chunks = packet.chunks();
             let count = chunks.by_ref().count();
-            assert!(count == header.num_chunks.into() && chunks.fault().is_none());
+            assert!(count == usize::from(header.num_chunks) && chunks.fault().is_none());
         }
         if to == self.home {
             self.line.push_down(datagram);

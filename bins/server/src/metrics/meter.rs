@@ -18,8 +18,8 @@ pub(crate) struct Meter {
     pub(crate) inodes: Vec<u64>,
     /// What the configuration says at the moment.
     pub(crate) max_players: usize,
-    /// How the store is, if there is one; brought up to date by whoever owns it.
-    pub(crate) store: Option<StoreFigures>,
+    /// What ticks take of their period, lately.
+    pub(crate) load_percent: u32,
     /// The tick of which not all is sent.
     since: Option<Instant>,
 }
@@ -37,16 +37,22 @@ impl Meter {
         }
     }
 
-    /// All that there was to send was sent.
-    pub(crate) fn note_sent(&mut self, now: Instant) {
-        if let Some(since) = self.since.take() {
-            self.tally.tick_times.note(now.saturating_since(since));
-        }
+    /// All that there was to send was sent; how long that took, if it ends a tick.
+    pub(crate) fn note_sent(&mut self, now: Instant) -> Option<Duration> {
+        let took = now.saturating_since(self.since.take()?);
+        self.tally.tick_times.note(took);
+        Some(took)
     }
 
     /// All figures of this moment. The files of the kernel are read here, which takes about as long as
     /// a tick with few players.
-    pub(crate) fn figures(&self, game: &caves_game::Server, unsent: u64, unread: u64) -> Figures {
+    pub(crate) fn figures(
+        &self,
+        game: &caves_game::Server,
+        store: Option<StoreFigures>,
+        unsent: u64,
+        unread: u64,
+    ) -> Figures {
         Figures {
             about: self.about.clone(),
             tally: self.tally.clone(),
@@ -57,21 +63,23 @@ impl Meter {
             kernel_drops: receive_drops(&self.inodes),
             gauges: Gauges {
                 players: game.players(),
+                arriving: game.arriving(),
                 max_players: self.max_players,
+                load_percent: self.load_percent,
                 chunks_loaded: game.world().loaded_chunks(),
                 entities: game.world().entity_count(),
                 sessions: game.sessions().gauges(),
                 round_trips: round_trips(game),
             },
-            store: self.store.clone(),
+            store,
             process: Process::read(),
         }
     }
 }
 
-/// The round trips that sessions know of.
-fn round_trips(_game: &caves_game::Server) -> Vec<Duration> {
-    Vec::new()
+/// The round trips that are known.
+fn round_trips(game: &caves_game::Server) -> Vec<Duration> {
+    game.sessions().sessions().filter_map(|(_, session)| session.round_trip()).collect()
 }
 
 #[cfg(test)]

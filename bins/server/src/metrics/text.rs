@@ -90,6 +90,12 @@ impl Figures {
             "Ticks that never were, because the server was held up for too long.",
             tally.ticks_dropped,
         )?;
+        families.gauge(
+            "caves_tick_load_ratio",
+            "What ticks take of their period until all is sent, averaged over about twenty; from 0.8 on nobody \
+             else is let in, above 1 the game slows.",
+            f64::from(self.gauges.load_percent) / 100.0,
+        )?;
         let mut metric = families.0.encode_descriptor(
             "caves_tick_duration_seconds",
             "From the beginning of a tick until the kernel took its last datagram; ticks made up for \
@@ -154,6 +160,11 @@ impl Figures {
     fn players(&self, families: &mut Families<'_>) -> fmt::Result {
         let Self { gauges, tally, .. } = self;
         families.gauge("caves_players", "Players in the caves.", gauges.players)?;
+        families.gauge(
+            "caves_players_arriving",
+            "Players who have joined, and whose place is being read from the store.",
+            gauges.arriving,
+        )?;
         families.gauge("caves_max_players", "Players there may be.", gauges.max_players)?;
         families.gauge("caves_sessions", "Living sessions.", gauges.sessions.sessions)?;
         let joined = [("new", tally.joined), ("returned", tally.returned)];
@@ -216,15 +227,11 @@ impl Figures {
 impl StoreFigures {
     fn encode(&self, families: &mut Families<'_>) -> fmt::Result {
         families.gauge(
-            "caves_store_unsaved_bytes",
-            "Bytes of records that are not on the disk yet.",
-            self.unsaved_bytes,
+            "caves_store_unsaved_records",
+            "Chunks and players whose newest state is not on the disk yet.",
+            self.unsaved_records,
         )?;
-        families.gauge(
-            "caves_store_unsaved_chunks",
-            "Chunks whose newest state is not on the disk yet.",
-            self.unsaved_chunks,
-        )?;
+        families.gauge("caves_store_unsaved_bytes", "Their bytes, about.", self.unsaved_bytes)?;
         families.gauge(
             "caves_store_failing",
             "1 while writing fails (it is tried again each second), else 0.",
@@ -240,6 +247,11 @@ impl StoreFigures {
             "caves_store_unreadable",
             "Records that could not be read.",
             self.unreadable,
+        )?;
+        families.counter(
+            "caves_store_refused",
+            "Records not written because nobody could read them again: faults of this program.",
+            self.refused,
         )
     }
 }
@@ -335,6 +347,7 @@ mod tests {
 
     use super::*;
     use crate::metrics::{About, Gauges, Process, TickTimes};
+    use crate::store;
 
     fn lines(figures: &Figures, family: &str) -> Vec<String> {
         let text = figures.text();
@@ -392,23 +405,26 @@ mod tests {
     fn without_a_store_nothing_is_told_of_one() {
         let mut figures = Figures::default();
         assert_eq!(lines(&figures, "caves_store"), [""; 0]);
-        figures.store = Some(StoreFigures {
+        let status = store::Status {
+            failing: Some("no space left on device".to_owned()),
             unsaved_bytes: 1_234,
-            unsaved_chunks: 5,
-            failing: true,
             commits: 67,
-            last_commit: Some(Duration::from_micros(1_500)),
+            last_commit_duration: Some(Duration::from_micros(1_500)),
             reads: 8,
             unreadable: 9,
-        });
+            refused: 10,
+            ..store::Status::default()
+        };
+        figures.store = Some(StoreFigures::new(&status, 5));
         let expected = [
+            "caves_store_unsaved_records 5",
             "caves_store_unsaved_bytes 1234",
-            "caves_store_unsaved_chunks 5",
             "caves_store_failing 1",
             "caves_store_commits_total 67",
             "caves_store_last_commit_duration_seconds 0.0015",
             "caves_store_reads_total 8",
             "caves_store_unreadable_total 9",
+            "caves_store_refused_total 10",
         ];
         assert_eq!(lines(&figures, "caves_store"), expected);
     }

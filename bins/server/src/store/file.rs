@@ -2,11 +2,14 @@
 
 use std::ops::{Bound, ControlFlow};
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fmt, io};
 
 use caves_store::{Backend, Batch, Change, Each, Table};
-use redb::{Builder, Database, Range, ReadableDatabase, ReadableTableMetadata};
-use redb::{TableDefinition, TableError};
+use redb::{
+    Builder, ConcurrencyMode, Database, Range, ReadOnlyDatabase, ReadOnlyTable, ReadableDatabase,
+    ReadableTableMetadata, TableDefinition, TableError,
+};
 
 use super::contain::contain;
 use super::overlay::Overlay;
@@ -66,7 +69,16 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, DiskError>) -> Result<T, DiskErro
 /// An open file.
 pub(super) struct RedbFile {
     /// `None` only once it is closed.
-    db: Option<Database>,
+    db: Option<Db>,
+    /// The chunks as of the last commit, for [`RedbFile::look_up`]; `None` while there are none.
+    chunks: Mutex<Option<Arc<Chunks>>>,
+}
+
+type Chunks = ReadOnlyTable<&'static [u8], &'static [u8]>;
+
+enum Db {
+    Writable(Database),
+    ReadOnly(ReadOnlyDatabase),
 }
 
 impl RedbFile {
@@ -91,14 +103,71 @@ impl RedbFile {
         })
     }
 
+    /// Opens a damaged file as far as that is possible, without changing it, for reading alone. What keeps
+    /// track of free pages is not looked at, and of the rest only what is asked for.
+    pub(super) fn salvage(path: &Path) -> Result<Self, DiskError> {
+        guarded(|| {
+            let overlay = Overlay::open(path).map_err(DiskError::of_io)?;
+            overlay.trust().map_err(DiskError::of_io)?;
+            let mut builder = builder(false);
+            // The mode in which a reader has no need of the free pages; there is no writer.
+            builder.set_concurrency_mode(ConcurrencyMode::SingleWriter);
+            let opened = builder.open_read_only_with_backend(overlay).map_err(DiskError::of)?;
+            Ok(Self { db: Some(Db::ReadOnly(opened)), chunks: Mutex::default() })
+        })
+    }
+
+    /// Opens a store that lies on something of a test's own.
+    #[cfg(test)]
+    pub(super) fn over(backend: impl redb::StorageBackend) -> Result<Self, DiskError> {
+        guarded(|| Self::of(builder(false).create_with_backend(backend)))
+    }
+
     fn of(opened: Result<Database, redb::DatabaseError>) -> Result<Self, DiskError> {
-        Ok(Self { db: Some(opened.map_err(DiskError::of)?) })
+        let db = Some(Db::Writable(opened.map_err(DiskError::of)?));
+        let file = Self { db, chunks: Mutex::default() };
+        file.refresh()?;
+        Ok(file)
     }
 
     /// Writes what is left to write, and lets others have the file.
     pub(super) fn close(mut self) -> Result<(), DiskError> {
         let Some(db) = self.db.take() else { return Ok(()) };
-        guarded(|| db.close().map_err(DiskError::of))
+        self.forget();
+        guarded(|| match db {
+            Db::Writable(db) => db.close().map_err(DiskError::of),
+            Db::ReadOnly(db) => db.close().map_err(DiskError::of),
+        })
+    }
+
+    /// The value of a chunk's key as of the last commit. While a file grows, redb begins no transaction,
+    /// not even one for reading, before the disk has answered; this one has begun already.
+    pub(super) fn look_up(&self, key: &[u8]) -> Result<Option<Vec<u8>>, DiskError> {
+        let chunks = self.snapshot().clone();
+        guarded(|| {
+            let Some(chunks) = chunks else { return Ok(None) };
+            let value = chunks.get(key).map_err(DiskError::of)?;
+            Ok(value.map(|value| value.value().to_vec()))
+        })
+    }
+
+    fn refresh(&self) -> Result<(), DiskError> {
+        let chunks = self.reading(Table::Chunks, None, |table| Ok(Some(Arc::new(table))))?;
+        let before = std::mem::replace(&mut *self.snapshot(), chunks);
+        guarded(|| {
+            drop(before);
+            Ok(())
+        })
+    }
+
+    fn forget(&self) {
+        let before = self.snapshot().take();
+        let _ = contain(|| drop(before));
+    }
+
+    fn snapshot(&self) -> MutexGuard<'_, Option<Arc<Chunks>>> {
+        // Nothing panics while it is held.
+        self.chunks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many keys the table says that it has.
@@ -133,7 +202,9 @@ impl RedbFile {
     /// Makes the file as small as it can be.
     #[cfg(test)]
     pub(super) fn compact(&mut self) {
-        while self.db.as_mut().unwrap().compact().unwrap() {}
+        self.forget();
+        let Some(Db::Writable(db)) = &mut self.db else { panic!("it is not open") };
+        while db.compact().unwrap() {}
     }
 
     /// A table that nothing was ever put into is not there: `empty` is the answer then.
@@ -141,10 +212,14 @@ impl RedbFile {
         &self,
         table: Table,
         empty: T,
-        read: impl FnOnce(redb::ReadOnlyTable<&'static [u8], &'static [u8]>) -> Result<T, DiskError>,
+        read: impl FnOnce(ReadOnlyTable<&'static [u8], &'static [u8]>) -> Result<T, DiskError>,
     ) -> Result<T, DiskError> {
         guarded(|| {
-            let reading = self.db()?.begin_read().map_err(DiskError::of)?;
+            let reading = match self.db()? {
+                Db::Writable(db) => db.begin_read(),
+                Db::ReadOnly(db) => db.begin_read(),
+            };
+            let reading = reading.map_err(DiskError::of)?;
             match reading.open_table(definition(table)) {
                 Ok(table) => read(table),
                 Err(TableError::TableDoesNotExist(_)) => Ok(empty),
@@ -153,7 +228,7 @@ impl RedbFile {
         })
     }
 
-    fn db(&self) -> Result<&Database, DiskError> {
+    fn db(&self) -> Result<&Db, DiskError> {
         self.db.as_ref().ok_or_else(|| DiskError::System(io::Error::other("it is closed")))
     }
 }
@@ -161,6 +236,7 @@ impl RedbFile {
 impl Drop for RedbFile {
     fn drop(&mut self) {
         // Closing writes, and a panic in there is no better than one elsewhere.
+        self.forget();
         let db = self.db.take();
         let _ = contain(|| drop(db));
     }
@@ -189,7 +265,10 @@ impl RedbFile {
     /// redb has one writer at a time by itself, so that two threads may share a file.
     pub(super) fn commit_shared(&self, batch: &Batch) -> Result<(), DiskError> {
         guarded(|| {
-            let mut writing = self.db()?.begin_write().map_err(DiskError::of)?;
+            let Db::Writable(db) = self.db()? else {
+                return Err(DiskError::System(io::Error::other("it is open for reading alone")));
+            };
+            let mut writing = db.begin_write().map_err(DiskError::of)?;
             // With one phase, recovery tells a commit that was interrupted from one that was not by
             // its checksums; damage to a finished one would go back to the commit before, silently.
             writing.set_two_phase_commit(true);
@@ -197,7 +276,8 @@ impl RedbFile {
                 apply(&writing, changes)?;
             }
             writing.commit().map_err(DiskError::of)
-        })
+        })?;
+        self.refresh()
     }
 }
 

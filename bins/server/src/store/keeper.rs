@@ -37,7 +37,7 @@ pub struct Options {
 pub enum Reply {
     /// For the game.
     Stored(StoreReply),
-    /// For the operator; the log has it already.
+    /// For the operator.
     Trouble(Trouble),
 }
 
@@ -159,6 +159,20 @@ impl Keeper {
             told: None,
         };
         Ok((keeper, opened))
+    }
+
+    /// Over a file that does what a test wants, until it fails and is opened again.
+    #[cfg(test)]
+    pub(super) fn over(path: &Path, file: RedbFile) -> Self {
+        Self {
+            path: path.to_owned(),
+            file: Some((file, Vec::new())),
+            threads: None,
+            pending: None,
+            ready: VecDeque::new(),
+            asked: 0,
+            told: None,
+        }
     }
 
     /// Starts the threads. They call `wake` when [`Keeper::poll`] has something, from their side.

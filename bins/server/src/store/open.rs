@@ -100,7 +100,7 @@ pub(super) fn put_names(
 
 /// The survey of what cannot be opened, or of what can be opened and not be read.
 pub(super) fn damage(path: &Path, structure: String) -> StoreError {
-    let survey = RedbFile::examine(path, false).ok();
+    let survey = RedbFile::salvage(path).ok();
     let survey = survey.map(|file| Survey::of_damaged(&file, most_records(path), &mut |_| {}));
     let damage = Damage { path: path.to_owned(), structure: Some(structure), survey };
     StoreError::Damaged(Box::new(damage))

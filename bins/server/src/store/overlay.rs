@@ -15,6 +15,25 @@ use redb::{BackendError, StorageBackend};
 
 const BLOCK: u64 = 4096;
 
+/// The part of a redb file's first page that is the same in both of its commits (redb's design document).
+const HEAD: usize = 32;
+
+/// How it begins.
+const MAGIC: &[u8; FLAGS] = b"redb\x1A\x0A\xA9\x0D\x0A";
+
+/// Where its flags are, behind that.
+const FLAGS: usize = 9;
+
+/// Where the sizes of pages and regions are.
+const GEOMETRY_AT: usize = 12;
+
+/// Pages of 4096 bytes, no page of a region for itself, 1,048,576 for data: what redb makes unless told
+/// otherwise, and never changes.
+const GEOMETRY: [u8; 12] = [0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0x10, 0];
+
+/// The flag that says that whoever had it open has not closed it.
+const NEEDS_RECOVERY: u8 = 2;
+
 #[derive(Debug)]
 pub(super) struct Overlay {
     file: FileBackend,
@@ -45,6 +64,22 @@ impl Overlay {
         Ok(Self { file, read_only, written })
     }
 
+    /// Makes the database believe of the file what only it can say: that it is one, that it is as long as it
+    /// says, and that its last commit is whole. Which it is: commits here have two phases.
+    pub(super) fn trust(&self) -> io::Result<()> {
+        let mut head = [0; HEAD];
+        self.read(0, &mut head)?;
+        head[..FLAGS].copy_from_slice(MAGIC);
+        head[FLAGS] &= !NEEDS_RECOVERY;
+        head[GEOMETRY_AT..][..GEOMETRY.len()].copy_from_slice(&GEOMETRY);
+        self.write(0, &head)?;
+        let said = length(&head);
+        if said > self.len()? {
+            self.set_len(said)?;
+        }
+        Ok(())
+    }
+
     /// One block as it is now.
     fn block(&self, written: &Written, number: u64) -> io::Result<Box<[u8]>> {
         if let Some(block) = written.blocks.get(&number) {
@@ -58,6 +93,15 @@ impl Overlay {
         }
         Ok(block)
     }
+}
+
+/// The length that the head of a file gives: its first page, full regions, and one that is not.
+fn length(head: &[u8; HEAD]) -> u64 {
+    let [own_pages, pages, full, rest] = [16, 20, 24, 28]
+        .map(|at| u64::from(u32::from_le_bytes([0, 1, 2, 3].map(|n| head[at + n]))));
+    let last = if rest > 0 { own_pages + rest } else { 0 };
+    let regions = full.saturating_mul(own_pages + pages).saturating_add(last);
+    regions.saturating_add(1).saturating_mul(BLOCK)
 }
 
 /// A backup on a medium that cannot be written can be exported all the same.

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 
 use caves_game::StoreReply;
-use caves_store::{Backend, Table, chunk};
+use caves_store::chunk;
 use caves_world::ChunkPos;
 use tracing::{error, warn};
 
@@ -44,7 +44,7 @@ fn read(shared: &Shared, pos: ChunkPos) -> Option<StoreReply> {
                 continue;
             }
         };
-        match file.get(Table::Chunks, &chunk::key(pos)) {
+        match file.look_up(&chunk::key(pos)) {
             Ok(found) => return Some(decode(pos, found.as_deref())),
             Err(DiskError::Damaged(what)) => return Some(unreadable(pos, &what)),
             Err(error) => {

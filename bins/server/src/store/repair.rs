@@ -19,6 +19,10 @@ use super::open::{format_of, most_records, put_names};
 use super::paths::{beside, copy, put_in_place, remove_leftover, unix_s};
 use super::survey::{Found, Survey, hex, name};
 
+/// What nothing can be put right without.
+const NO_WORLD: &str =
+    "the world's own record, with the seed of all that nobody has visited, cannot be read";
+
 /// Bytes of a transaction while a file is written anew.
 const BATCH: usize = 4 << 20;
 
@@ -27,7 +31,7 @@ pub(super) fn repair(path: &Path, formats: Formats) -> Result<(), StoreError> {
     if !path.try_exists().map_err(StoreError::system(path, "look at"))? {
         return Err(StoreError::Nothing(path.to_owned()));
     }
-    let Some(file) = examine(path, formats)? else {
+    let Some(unsound) = examine(path, formats)? else {
         info!(store = %path.display(), "nothing is damaged: nothing to repair");
         return Ok(());
     };
@@ -37,13 +41,15 @@ pub(super) fn repair(path: &Path, formats: Formats) -> Result<(), StoreError> {
         let (path, copy) = (path.to_owned(), kept.clone());
         StoreError::Hopeless { path, why: why.to_owned(), copy }
     };
-    let Unsound { file, survey } = file;
-    let Some(file) = file else { return Err(hopeless(&survey)) };
-    let saved = salvage(path, &kept, &file).map_err(|error| match error {
-        Unsaved::Store(error) => error,
-        Unsaved::NoWorld => hopeless(
-            "the world's own record, with the seed of all that nobody has visited, cannot be read",
-        ),
+    let Unsound { file, why } = unsound;
+    let Some(file) = file else { return Err(hopeless(&why)) };
+    let saved = salvage(path, &kept, &file).map_err(|error| {
+        // Nobody needs half a store; should it stay, the next who makes one removes it.
+        let _ = remove_leftover(&beside(path, ".new"));
+        match error {
+            Unsaved::Store(error) => error,
+            Unsaved::NoWorld => hopeless(NO_WORLD),
+        }
     })?;
     // Nobody may have it open while another takes its place.
     drop(file);
@@ -55,7 +61,7 @@ pub(super) fn repair(path: &Path, formats: Formats) -> Result<(), StoreError> {
 /// A file with something wrong: open if it can be, and what redb says.
 struct Unsound {
     file: Option<RedbFile>,
-    survey: String,
+    why: String,
 }
 
 /// `None` when all is well.
@@ -69,16 +75,16 @@ fn examine(path: &Path, formats: Formats) -> Result<Option<Unsound>, StoreError>
             let has_world = file.get(Table::Meta, meta::KEY).is_ok_and(|found| found.is_some());
             return Ok(match survey {
                 Ok(survey) if survey.is_whole() && (has_world || is_fresh(&survey)) => None,
-                Ok(survey) => Some(Unsound { file: Some(file), survey: survey.to_string() }),
-                Err(error) => Some(Unsound { file: Some(file), survey: error.to_string() }),
+                Ok(survey) => Some(Unsound { file: Some(file), why: survey.to_string() }),
+                Err(error) => Some(Unsound { file: Some(file), why: error.to_string() }),
             });
         }
         Err(DiskError::Damaged(what)) => what,
         Err(error) => return Err(StoreError::disk(path, "open")(error)),
     };
-    match RedbFile::examine(path, false) {
-        Ok(file) => Ok(Some(Unsound { file: Some(file), survey: refused })),
-        Err(DiskError::Damaged(what)) => Ok(Some(Unsound { file: None, survey: what })),
+    match RedbFile::salvage(path) {
+        Ok(file) => Ok(Some(Unsound { file: Some(file), why: refused })),
+        Err(DiskError::Damaged(why)) => Ok(Some(Unsound { file: None, why })),
         Err(error) => Err(StoreError::disk(path, "open")(error)),
     }
 }

@@ -9,16 +9,13 @@ use caves_game::{Save, StoreReply};
 use caves_session::caves::fold_name;
 use caves_store::{BanRecord, Batch, FORMAT, Meta, RecordError, Table, ban, chunk, meta, player};
 use caves_world::WorldRecord;
-use tracing::{error, info, warn};
+use tracing::error;
 
 use super::file::DiskError;
 use super::shared::Shared;
 
 /// Between two tries.
 const AGAIN: Duration = Duration::from_secs(1);
-
-/// That it still fails is told this often.
-const TOLD_EVERY: Duration = Duration::from_secs(60);
 
 /// What is to be saved.
 #[derive(Debug)]
@@ -139,21 +136,14 @@ impl Writer {
             status.saving_since.get_or_insert(began);
             status.unsaved_bytes = batch.bytes();
         });
-        let mut told: Option<Instant> = None;
         loop {
             let tried = Instant::now();
             match self.commit(batch) {
                 Ok(()) => {
-                    self.succeeded(began, tried, told.is_some());
+                    self.succeeded(tried);
                     return true;
                 }
-                Err(error) => {
-                    if told.is_none_or(|told| told.elapsed() >= TOLD_EVERY) {
-                        told = Some(Instant::now());
-                        self.tell(began, batch, &error);
-                    }
-                    self.failed(&error);
-                }
+                Err(error) => self.failed(&error),
             }
             if !self.shared.pause(AGAIN) {
                 return false;
@@ -170,7 +160,7 @@ impl Writer {
         outcome
     }
 
-    fn succeeded(&self, began: Instant, tried: Instant, failed_before: bool) {
+    fn succeeded(&self, tried: Instant) {
         self.shared.note(|status| {
             status.saving_since = None;
             status.failing = None;
@@ -178,33 +168,19 @@ impl Writer {
             status.commits += 1;
             status.last_commit_duration = Some(tried.elapsed());
         });
-        if failed_before {
-            let after_s = began.elapsed().as_secs();
-            info!(after_s, "saving works again: all is saved");
-            self.shared.wake();
-        }
     }
 
+    /// The loop tells the operator: it knows what else is not saved.
     fn failed(&self, error: &DiskError) {
         let text = error.to_string();
-        let mut new = false;
+        let mut is_new = false;
         self.shared.note(|status| {
-            new = status.failing.as_ref() != Some(&text);
+            is_new = status.failing.as_ref() != Some(&text);
             status.failing = Some(text);
         });
-        if new {
+        if is_new {
             self.shared.wake();
         }
-    }
-
-    fn tell(&self, began: Instant, batch: &Batch, error: &DiskError) {
-        warn!(
-            store = %self.shared.path.display(),
-            unsaved_bytes = batch.bytes(),
-            since_s = began.elapsed().as_secs(),
-            %error,
-            "cannot save: play goes on, and it is tried again every second"
-        );
     }
 
     fn close(&self) -> Result<(), String> {

@@ -6,7 +6,7 @@ pub(crate) mod visitor;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver};
@@ -25,8 +25,11 @@ const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// One socket on a free port of the loopback, and defaults.
 pub(crate) const ONE_SOCKET: &str = "[server]\nlisten = [\"127.0.0.1:0\"]\n";
 
-/// A directory that is removed in the end.
-pub(crate) struct TempDir(PathBuf);
+/// A directory that is removed in the end, when the last of its clones is gone.
+#[derive(Clone)]
+pub(crate) struct TempDir(Arc<Removed>);
+
+struct Removed(PathBuf);
 
 impl TempDir {
     /// An empty one.
@@ -36,12 +39,17 @@ impl TempDir {
             format!("server-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
         std::fs::create_dir_all(&path).expect("a directory for the test");
-        Self(path)
+        Self(Arc::new(Removed(path)))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0.0
     }
 
     /// Writes a file into it and gives its path.
     pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
+        let path = self.path().join(name);
         std::fs::write(&path, text).expect("a file for the test");
         path
     }
@@ -50,7 +58,7 @@ impl TempDir {
     /// there, too. What the tester's own environment says about a server is not heard.
     pub(crate) fn program(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_caves-server"));
-        command.current_dir(&self.0).env_remove("NO_COLOR").stdin(Stdio::null());
+        command.current_dir(self.path()).env_remove("NO_COLOR").stdin(Stdio::null());
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().to_uppercase().starts_with("CAVES__") {
                 command.env_remove(name);
@@ -65,7 +73,7 @@ impl TempDir {
     }
 }
 
-impl Drop for TempDir {
+impl Drop for Removed {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -78,7 +86,7 @@ pub(crate) struct ServerProcess {
     child: Child,
     stderr: Arc<Mutex<String>>,
     lines: Receiver<String>,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 impl ServerProcess {
@@ -98,7 +106,7 @@ impl ServerProcess {
             .expect("the program starts");
         let stderr = collect(child.stderr.take().expect("a pipe"));
         let lines = lines(child.stdout.take().expect("a pipe"));
-        let mut server = Self { addrs: Vec::new(), child, stderr, lines, _dir: dir };
+        let mut server = Self { addrs: Vec::new(), child, stderr, lines, dir };
         for _ in 0..sockets {
             let line = server.next_line();
             let addr = line.strip_prefix("listening udp ").and_then(|addr| addr.parse().ok());
@@ -117,6 +125,11 @@ impl ServerProcess {
     /// What it said on standard output until it ended, as far as nobody has read it.
     pub(crate) fn rest_of_stdout(&self) -> Vec<String> {
         std::iter::from_fn(|| self.lines.recv_timeout(PATIENCE).ok()).collect()
+    }
+
+    /// The directory it runs in.
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
     }
 
     /// The server's process id.
@@ -160,6 +173,12 @@ impl ServerProcess {
             assert!(Instant::now() < deadline, "it does not end: {}", self.stderr_so_far());
             thread::sleep(LOOK_AGAIN);
         }
+    }
+
+    /// Ends it at once: it can do nothing about it.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("a child of ours");
+        self.child.wait().expect("a child of ours");
     }
 
     /// Asks the server to end, and waits until it has.

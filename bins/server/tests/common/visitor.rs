@@ -7,6 +7,7 @@ use caves_game::Client;
 use caves_game::client::ClientEvent;
 use caves_server::{Clock, OsRandom};
 use caves_session::caves::ClientConfig;
+use caves_wire::caves::Token;
 
 /// A whole client behind a socket at an address of the test's choice.
 pub(crate) struct Visitor {
@@ -20,8 +21,16 @@ pub(crate) struct Visitor {
 
 impl Visitor {
     pub(crate) fn new(server: SocketAddr, from: IpAddr, name: &str) -> Self {
+        let name = Some(name.to_owned());
+        Self::with(server, from, ClientConfig { name, ..ClientConfig::default() })
+    }
+
+    pub(crate) fn registered(server: SocketAddr, from: IpAddr, token: Token) -> Self {
+        Self::with(server, from, ClientConfig { token: Some(token), ..ClientConfig::default() })
+    }
+
+    fn with(server: SocketAddr, from: IpAddr, config: ClientConfig) -> Self {
         let clock = Clock::start();
-        let config = ClientConfig { name: Some(name.to_owned()), ..ClientConfig::default() };
         let random = Box::new(OsRandom::new().expect("random numbers"));
         let client = Client::new(config, random, clock.now());
         let socket = UdpSocket::bind((from, 0)).expect("an address of this machine");

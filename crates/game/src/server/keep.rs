@@ -126,6 +126,13 @@ impl Server {
         }
     }
 
+    /// Saves come this often from the next one on, at the latest.
+    pub const fn set_save_interval(&mut self, interval: Duration) {
+        if let Some(keeping) = &mut self.keeping {
+            keeping.interval = interval;
+        }
+    }
+
     /// Asks that all up to now is saved soon, due or not. `None` when nothing is kept.
     pub fn ask_save(&mut self) -> Option<SaveTicket> {
         let keeping = self.keeping.as_mut()?;

@@ -45,6 +45,11 @@ impl Server {
         done
     }
 
+    /// Whether the machine is at its limit: then nobody else is let in.
+    pub const fn set_busy(&mut self, is_busy: bool) {
+        self.sessions.set_busy(is_busy);
+    }
+
     /// Tells something to everybody in the caves, as a notice.
     pub fn announce(&mut self, text: &str) -> Told {
         let (mut told, nobody) = (Told::default(), entity_to_wire(EntityId::NONE));

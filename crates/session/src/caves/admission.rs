@@ -210,6 +210,9 @@ impl Server {
         if all >= self.config.max_players && !replaces {
             return Err((RefuseReason::FULL, "all places are taken".into()));
         }
+        if self.is_busy && !replaces {
+            return Err((RefuseReason::FULL, "the server is at its limit".into()));
+        }
         Ok(())
     }
 

@@ -202,6 +202,8 @@ pub struct Server {
     pub(super) refusals: TokenBucket,
     pub(super) tick: Tick,
     pub(super) closing: bool,
+    /// Nobody else is let in: those who are here would suffer.
+    pub(super) is_busy: bool,
     pub(super) counters: Counters,
     pub(super) faults: Faults,
 }
@@ -244,6 +246,7 @@ impl Server {
             refusals: TokenBucket::new(REFUSALS_TOLD, REFUSALS_TOLD, now),
             tick: Tick::new(0),
             closing: false,
+            is_busy: false,
             counters: Counters::default(),
             faults: Faults::default(),
             config,
@@ -584,6 +587,12 @@ impl Server {
         if let Some(session) = self.sessions.get(id).filter(|session| !session.is_source_only()) {
             self.outbox.goodbye(now, session.peer, session.token, reason);
         }
+    }
+
+    /// Whether the machine is at its limit: then nobody is let in who takes a place, as if all were
+    /// taken. Those who are here stay, and may come back.
+    pub const fn set_busy(&mut self, is_busy: bool) {
+        self.is_busy = is_busy;
     }
 
     /// Ends all sessions and refuses new ones from now on. Done when [`Server::is_drained`].

@@ -16,6 +16,8 @@ mod grown;
 pub mod meta;
 pub mod player;
 mod sixbit;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 

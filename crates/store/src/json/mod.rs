@@ -42,6 +42,8 @@
 mod export;
 mod import;
 mod lines;
+#[cfg(test)]
+mod tests;
 
 pub use export::{ExportError, Exported, export};
 pub use import::{ImportError, ImportFault, Importer};

@@ -60,8 +60,10 @@ impl World {
     }
 
     /// Moves the chunks that somebody should look up and [`World::provide`] to the end of `out`: the 3x3 around the
-    /// spawn, what [`World::want_around`] asked for, then the 5x5 around each player, the nearest first. Each is told
-    /// once, so each has to be provided some time. Nothing in a world that is not paged.
+    /// spawn, what [`World::want_around`] asked for, then the 5x5 around each player, the nearest first. Nothing in a
+    /// world that is not paged.
+    ///
+    /// Each is told once: what is provided late is late, and where a chunk is never provided nobody ever goes near it.
     pub fn take_wanted(&mut self, out: &mut Vec<ChunkPos>) {
         if let Some(paging) = &mut self.paging {
             paging.tell(out);

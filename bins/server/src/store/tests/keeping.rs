@@ -130,3 +130,27 @@ fn a_record_that_could_not_be_read_again_does_not_replace_one_that_can() {
     keeper.close(PATIENCE).unwrap();
     assert_eq!(open(&folder.store()).unwrap().1.players[0], ada, "the rest of it is saved");
 }
+
+#[test]
+fn a_file_as_a_crash_leaves_it_has_the_last_save_that_was_reported() {
+    let folder = Folder::new();
+    let (mut keeper, _) = running(&folder.store());
+    for round in 0..20u16 {
+        let chunks: Vec<_> = (0..30).map(|n| chunk(n, 0, round * 40 + n as u16)).collect();
+        let world = WorldRecord { tick: round.into(), ..WORLD };
+        let players = vec![player("Ada", 1 + round)];
+        save(&mut keeper, Save { world, chunks: chunks.clone(), players: players.clone() });
+        // Nothing is closed: what a killed process leaves, and a machine that lost its power.
+        let left = folder.0.join(format!("left-{round}.redb"));
+        fs::copy(folder.store(), &left).unwrap();
+        let (mut after, opened) = running(&left);
+        let ids_left_out = WorldRecord { last_id: LAST + 65_536, ..world };
+        assert_eq!((opened.world, opened.was_clean), (Some(ids_left_out), false));
+        assert_eq!(opened.players, players);
+        for (pos, record) in chunks {
+            assert_eq!(read(&mut after, pos), StoreReply::Chunk(pos, Some(Box::new(record))));
+        }
+        after.close(PATIENCE).unwrap();
+    }
+    keeper.close(PATIENCE).unwrap();
+}

@@ -1,5 +1,6 @@
 //! Real files, real threads.
 
+mod bad_disk;
 mod damage;
 mod full_disk;
 mod keeping;
@@ -19,7 +20,7 @@ use caves_world::{
     ThingBody, TileId, WorldRecord,
 };
 
-use super::{Keeper, Opened, Options, READ_QUEUE, Reply, StoreError};
+use super::{Keeper, Opened, Options, READ_QUEUE, Reply, StoreError, Trouble};
 
 /// Longer than anything takes on the busiest machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -57,7 +58,10 @@ impl Drop for Folder {
     }
 }
 
-const WORLD: WorldRecord = WorldRecord { seed: 77, generator: 1, tick: 500, last_id: 9000 };
+/// Above all ids of [`chunk`].
+const LAST: u32 = 200_000;
+
+const WORLD: WorldRecord = WorldRecord { seed: 77, generator: 1, tick: 500, last_id: LAST };
 
 /// A chunk that differs for each `(x, y, salt)`: edited for every second salt, a monster, three things.
 fn chunk(x: i32, y: i32, salt: u16) -> (ChunkPos, ChunkRecord) {
@@ -68,7 +72,7 @@ fn chunk(x: i32, y: i32, salt: u16) -> (ChunkPos, ChunkRecord) {
     }
     let mut inventory = Inventory::default();
     inventory.add(KindId(8), 1 + salt);
-    let first = (x * 64 + y).unsigned_abs() * 3 + 1;
+    let first = ((x + 200) * 100 + y + 100).unsigned_abs() * 3 + 1;
     let bodies = [
         (12, ThingBody::Chest(inventory)),
         (13, ThingBody::Sign(format!("Here is {x}, {y}. ({salt})"))),
@@ -84,7 +88,7 @@ fn chunk(x: i32, y: i32, salt: u16) -> (ChunkPos, ChunkRecord) {
         kind: KindId(1),
         home: pos.tile(usize::from(salt) % 1024),
         elo: 800 + salt % 100,
-        dead_until: (salt % 3 == 0).then_some(u64::from(salt) * 7),
+        dead_until: salt.is_multiple_of(3).then_some(u64::from(salt) * 7),
     };
     let record = ChunkRecord {
         generator: 1,

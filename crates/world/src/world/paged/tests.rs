@@ -395,6 +395,10 @@ fn changes_of_a_monster_are_marked_where_it_lives() {
     }
     assert_eq!(served.save(), [EAST]);
     assert_eq!(served.store[&EAST].residents, [Resident { dead_until: None, ..dead }]);
+    // Also where the ratings are so far apart that none moves.
+    let body = served.world.entities.dwellers(EAST)[0].body.unwrap();
+    served.world.entities.bury(body, 800, due + 9);
+    assert_eq!(served.save(), [EAST]);
     served.world.entities.check();
 }
 
@@ -414,6 +418,8 @@ fn what_changes_while_it_is_being_saved_is_saved_again() {
     assert_eq!(taken_now(&mut served, &mut taken), [HERE, EAST]);
     assert_eq!(served.world.unsaved_chunks(), 2, "being saved is not yet saved");
     served.world.lay_down(coin, 1, MIDDLE);
+    assert_eq!(served.world.unsaved_chunks(), 2);
+    served.world.step();
     assert_eq!(served.world.unsaved_chunks(), 2);
     served.world.saved();
     assert_eq!(served.world.unsaved_chunks(), 1);

@@ -1,0 +1,164 @@
+use super::*;
+use crate::socket::open;
+
+fn local(socket: &UdpSocket) -> SocketAddr {
+    socket.local_addr().unwrap()
+}
+
+fn peer(of: &UdpSocket) -> Peer {
+    Peer { socket: 0, addr: local(of) }
+}
+
+/// What was told of each datagram: its first byte, its length, and whether it went.
+type Told = Vec<(u8, usize, bool)>;
+
+fn flush(outbox: &mut Outbox, from: &UdpSocket) -> Told {
+    let mut told = Told::new();
+    let socket = |place| (place == 0).then_some(from);
+    outbox.flush(socket, |datagram, result| {
+        told.push((datagram[0], datagram.len(), result.is_ok()));
+    });
+    told
+}
+
+fn write(outbox: &mut Outbox, to: Peer, first: u8, len: usize) -> bool {
+    let Some(room) = outbox.room() else { return false };
+    room[..len].fill(first);
+    outbox.push(Transmit { to, len });
+    true
+}
+
+/// All that waits in a socket: first byte, length, sender.
+fn drain(inbox: &mut Inbox, socket: &UdpSocket) -> Vec<(u8, usize, SocketAddr)> {
+    let mut all = Vec::new();
+    loop {
+        match inbox.fill(socket) {
+            Received::Datagrams(count) => {
+                assert!(count > 0);
+                let read = inbox.datagrams();
+                all.extend(read.map(|(datagram, from)| {
+                    assert!(datagram.iter().all(|byte| *byte == datagram[0]));
+                    (datagram[0], datagram.len(), from)
+                }));
+            }
+            Received::Nothing => return all,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn socket() -> UdpSocket {
+    open(([127, 0, 0, 1], 0).into()).unwrap()
+}
+
+#[test]
+fn datagrams_of_all_lengths_come_as_they_were_sent_to_whom_they_were_sent() {
+    let (from, a, b) = (socket(), socket(), socket());
+    let (mut outbox, mut inbox) = (Outbox::new(), Inbox::new());
+    // The state first or last, several of one length, a longer one after a shorter one.
+    let lens = [1200, 72, 72, 1200, 600, 600, 600, 1, 600, 1200, 1200];
+    for (place, &len) in lens.iter().enumerate() {
+        let to = if place == 5 { peer(&b) } else { peer(&a) };
+        assert!(write(&mut outbox, to, place as u8, len));
+    }
+    let told = flush(&mut outbox, &from);
+    let sent = lens.iter().enumerate().map(|(place, &len)| (place as u8, len, true));
+    assert_eq!(told, sent.clone().collect::<Vec<_>>());
+    let came = |place: u8, len| (place, len, local(&from));
+    let to_a: Vec<_> =
+        sent.filter(|sent| sent.0 != 5).map(|(place, len, _)| came(place, len)).collect();
+    assert_eq!(drain(&mut inbox, &a), to_a);
+    assert_eq!(drain(&mut inbox, &b), [came(5, 600)]);
+}
+
+#[test]
+fn datagrams_to_one_peer_go_as_one_where_only_the_last_is_shorter() {
+    let (from, a, b) = (socket(), socket(), socket());
+    let mut outbox = Outbox::new();
+    if !outbox.sender.offloads() {
+        return;
+    }
+    for len in [1200, 1200, 72, 72, 1200] {
+        write(&mut outbox, peer(&a), 1, len);
+    }
+    write(&mut outbox, peer(&b), 1, 1200);
+    let entries = outbox.entries.iter().map(|entry| (entry.segments, entry.bytes.len()));
+    assert_eq!(entries.collect::<Vec<_>>(), [(3, 2472), (1, 72), (1, 1200), (1, 1200)]);
+    assert_eq!(flush(&mut outbox, &from).len(), 6);
+    assert_eq!(drain(&mut Inbox::new(), &a).len(), 5);
+}
+
+#[test]
+fn an_outbox_is_full_some_time_and_empty_after_it_was_flushed() {
+    let (from, to) = (socket(), socket());
+    let mut outbox = Outbox::new();
+    for round in 0..3 {
+        let mut count = 0;
+        // Each longer than the one before, so that none joins another.
+        while write(&mut outbox, peer(&to), round, 100 + count) {
+            count += 1;
+        }
+        assert_eq!(count, ENTRIES);
+        assert_eq!(flush(&mut outbox, &from).len(), ENTRIES);
+        assert_eq!(drain(&mut Inbox::new(), &to).len(), ENTRIES);
+    }
+    let mut bytes = 0;
+    while write(&mut outbox, peer(&to), 1, MAX_DATAGRAM) {
+        bytes += MAX_DATAGRAM;
+    }
+    assert!(bytes <= ARENA && bytes > ARENA - 2 * MAX_DATAGRAM);
+}
+
+#[test]
+fn what_cannot_be_sent_is_told_and_holds_up_nothing() {
+    let (from, to) = (socket(), socket());
+    let mut outbox = Outbox::new();
+    // Nobody can be sent anything at port 0, and an IPv4 socket reaches no IPv6 address.
+    let nobody = Peer { socket: 0, addr: ([127, 0, 0, 1], 0).into() };
+    let other = Peer { socket: 0, addr: (std::net::Ipv6Addr::LOCALHOST, 9).into() };
+    let elsewhere = Peer { socket: 7, addr: local(&to) };
+    let order = [peer(&to), nobody, peer(&to), other, other, elsewhere, peer(&to)];
+    for (place, to) in order.into_iter().enumerate() {
+        write(&mut outbox, to, place as u8, 200);
+    }
+    let told = flush(&mut outbox, &from);
+    let expected = [(0, true), (1, false), (2, true), (3, false), (4, false), (6, true)];
+    assert_eq!(told, expected.map(|(place, went)| (place, 200, went)));
+    let came = drain(&mut Inbox::new(), &to);
+    assert_eq!(came.iter().map(|(place, ..)| *place).collect::<Vec<_>>(), [0, 2, 6]);
+}
+
+#[test]
+fn more_than_a_batch_is_read_in_several_and_what_is_too_long_is_cut() {
+    let (from, to) = (socket(), socket());
+    for count in 0..100 {
+        from.send_to(&vec![count; 100 + usize::from(count)], local(&to)).unwrap();
+    }
+    from.send_to(&[9; 5000], local(&to)).unwrap();
+    from.send_to(&[8; 0], local(&to)).unwrap();
+    let mut inbox = Inbox::new();
+    let mut lens = Vec::new();
+    while let Received::Datagrams(count) = inbox.fill(&to) {
+        assert!(count <= SLOTS);
+        lens.extend(inbox.datagrams().map(|(datagram, _)| datagram.len()));
+    }
+    let mut expected: Vec<usize> = (100..200).collect();
+    expected.extend([SLOT, 0]);
+    assert_eq!(lens, expected);
+    assert!(matches!(inbox.fill(&to), Received::Nothing));
+    assert_eq!(inbox.datagrams().count(), 0);
+}
+
+#[test]
+fn ipv6_senders_are_known_too() {
+    let here = (std::net::Ipv6Addr::LOCALHOST, 0).into();
+    // A machine without IPv6.
+    let (Ok(from), Ok(to)) = (open(here), open(here)) else { return };
+    let mut outbox = Outbox::new();
+    write(&mut outbox, peer(&to), 3, 900);
+    write(&mut outbox, peer(&to), 3, 72);
+    write(&mut outbox, peer(&to), 3, 900);
+    flush(&mut outbox, &from);
+    let from = local(&from);
+    assert_eq!(drain(&mut Inbox::new(), &to), [(3, 900, from), (3, 72, from), (3, 900, from)]);
+}
