@@ -54,9 +54,10 @@ def run(args, clients):
         with open(config, "w") as file:
             file.write(CONFIG)
         log = open(os.path.join(directory, "log"), "w+")
-        binary = os.path.join(args.target, "release", "caves-server")
+        binary = os.path.abspath(os.path.join(args.target, "release", "caves-server"))
         command = [binary, "--config", config, "--log-level", "warn"]
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+        # Its world and its control socket are in there, too.
+        server = subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, stderr=log, text=True)
         try:
             address = server.stdout.readline().split()[-1]
             row = measure(args, clients, server.pid, address)
