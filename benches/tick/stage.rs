@@ -1,0 +1,323 @@
+//! A server full of players, without sockets: real handshakes, then an Action a tick from everybody.
+//!
+//! The caves are plains of floor whose chunks the stage brings like a store would, with things strewn evenly over
+//! them, so that a view has about so many entities and the chunks it touches four to five times as many.
+
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use caves_game::{Keep, Server, ServerConfig, StoreReply, StoreRequest};
+use caves_link::time::Instant;
+use caves_session::caves::{
+    Client, ClientConfig, ClientEntry, ServerConfig as SessionConfig,
+};
+use caves_session::{Peer, SplitMix};
+use caves_wire::caves::{
+    Action, ActionPacket, ChunkEntry, ClientType, Direction, Features, PacketType, Sequence,
+    StateView, Token,
+};
+use caves_world::{
+    CHUNK_SIDE, Chunk, ChunkPos, ChunkRecord, Content, EntityId, GENERATOR_VERSION, Inventory,
+    PlayerRecord, Pos, SPAWN, Thing, ThingBody, TileId, WorldRecord,
+};
+
+/// From one tick to the next.
+pub const PERIOD: Duration = Duration::from_millis(100);
+/// Tiles of a viewport (protocol, R15).
+const VIEW_TILES: usize = 900;
+/// Tiles of a chunk.
+const CHUNK_TILES: usize = 1024;
+/// Chunks from one place to the next: nobody sees into another's, and no 5x5 is shared.
+const APART: i32 = 6;
+/// Places in a row of places.
+const ROW: usize = 100;
+/// Things have ids up to here, players from here on.
+const LAST_THING: u32 = 10_000_000;
+/// Sleeping things of one chunk.
+const SLEEPERS: usize = 1000;
+/// The first client's port.
+const FIRST_PORT: u16 = 5_000;
+
+/// Who and what there is.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// Players in all.
+    pub players: usize,
+    /// Players at one place.
+    pub together: usize,
+    /// Things in view, about.
+    pub things: usize,
+    /// Things in chunks that nobody is near.
+    pub sleeping: usize,
+    /// Steps to the east before it goes back to the west.
+    pub stride: u32,
+    /// From one save to the next.
+    pub interval: Duration,
+}
+
+/// What one tick sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Datagrams of all kinds.
+    pub datagrams: usize,
+    /// Their bytes.
+    pub bytes: usize,
+    /// StatePackets.
+    pub states: usize,
+    /// Entities in EntityPackets.
+    pub entities: usize,
+}
+
+/// One client, by now no more than what it sends.
+struct Line {
+    token: Token,
+    cache: [ChunkEntry; 9],
+    up: [u8; 128],
+    len: usize,
+}
+
+/// The server and everybody on it.
+pub struct Stage {
+    /// The server.
+    pub server: Server,
+    lines: Vec<Line>,
+    now: Instant,
+    tick: u32,
+    stride: u32,
+    buf: [u8; 1200],
+}
+
+impl Stage {
+    /// Lets everybody in.
+    ///
+    /// # Errors
+    /// Somebody was not let in.
+    pub fn open(plan: Plan) -> anyhow::Result<Stage> {
+        let now = Instant::from_secs(1000);
+        let mut server = Server::new(config(&plan), Box::new(SplitMix::new(1)), now, 0);
+        let mut store = Store { things: plan.things, next: 1, stone: stone()? };
+        for n in 0..plan.sleeping.div_ceil(SLEEPERS) {
+            let pos = ChunkPos { x: -1000 + n as i32 % 500, y: 900 + n as i32 / 500 };
+            let count = SLEEPERS.min(plan.sleeping - n * SLEEPERS);
+            server.handle_stored(now, StoreReply::Chunk(pos, Some(store.chunk(pos, count))));
+        }
+        let mut stage =
+            Stage { server, lines: Vec::new(), now, tick: 0, stride: plan.stride, buf: [0; 1200] };
+        for place in 0..plan.players {
+            let token = stage.join(place, &mut store)?;
+            stage.lines.push(Line { token, cache: Default::default(), up: [0; 128], len: 0 });
+        }
+        ensure!(stage.server.players() == plan.players, "not everybody is in");
+        Ok(stage)
+    }
+
+    fn join(&mut self, place: usize, store: &mut Store) -> anyhow::Result<Token> {
+        let config = ClientConfig {
+            token: Some(account(place)),
+            features: Features::NONE,
+            ..ClientConfig::default()
+        };
+        let mut client = Client::new(config, Box::new(SplitMix::new(7 + place as u64)), self.now);
+        for _ in 0..100 {
+            self.now += Duration::from_micros(10);
+            client.handle_timeout(self.now);
+            while let Some(len) = client.poll_transmit(self.now, &mut self.buf) {
+                self.server.handle_datagram(self.now, peer(place), &self.buf[..len]);
+            }
+            while let Some(StoreRequest::Read(pos)) = self.server.poll_store() {
+                let record = store.chunk(pos, store.strewn());
+                self.server.handle_stored(self.now, StoreReply::Chunk(pos, Some(record)));
+            }
+            if self.server.poll_timeout().is_some_and(|due| due <= self.now) {
+                self.server.handle_timeout(self.now);
+            }
+            while let Some(sent) = self.server.poll_transmit(self.now, &mut self.buf) {
+                if sent.to == peer(place) {
+                    let _ = client.handle_datagram(self.now, &self.buf[..sent.len]);
+                }
+            }
+            while self.server.poll_event().is_some() || client.poll_event().is_some() {}
+            if let Some(token) = client.token() {
+                return Ok(token);
+            }
+            // What is asked for is told at the end of a tick.
+            self.now += PERIOD / 4;
+        }
+        anyhow::bail!("client {place} was not let in")
+    }
+
+    /// Everybody writes the Action of the next tick: a step, there and back again. No work of the server.
+    pub fn write_actions(&mut self) {
+        self.now += PERIOD;
+        self.tick += 1;
+        let east = self.tick / self.stride % 2 == 0;
+        let direction = if east { Direction::East } else { Direction::West };
+        for line in &mut self.lines {
+            let packet = ActionPacket {
+                client_type: ClientType::OFFICIAL,
+                token: line.token,
+                sequence: Sequence::new(self.tick),
+                cache: line.cache,
+                action: Action::<&str>::Walk(direction),
+            };
+            line.len = packet.emit(&mut line.up).unwrap_or(0);
+        }
+    }
+
+    /// The server receives all Actions.
+    pub fn receive(&mut self) {
+        for (place, line) in self.lines.iter().enumerate() {
+            self.server.handle_datagram(self.now, peer(place), &line.up[..line.len]);
+        }
+    }
+
+    /// The server runs its tick.
+    pub fn run_tick(&mut self) {
+        self.server.handle_timeout(self.now);
+    }
+
+    /// The server sends all that it has to send; clients look at nothing of it.
+    pub fn send(&mut self) -> Sent {
+        let mut sent = Sent::default();
+        while let Some(transmit) = self.server.poll_transmit(self.now, &mut self.buf) {
+            sent.note(&self.buf[..transmit.len]);
+        }
+        sent
+    }
+
+    /// As [`Stage::send`]; clients learn which chunks they would hold by now, while `pause` is in force.
+    pub fn send_and_learn(&mut self, mut pause: impl FnMut(bool)) -> Sent {
+        let mut sent = Sent::default();
+        while let Some(transmit) = self.server.poll_transmit(self.now, &mut self.buf) {
+            pause(true);
+            let datagram = &self.buf[..transmit.len];
+            sent.note(datagram);
+            if let Ok(state) = StateView::parse(datagram) {
+                let place = usize::from(transmit.to.addr.port() - FIRST_PORT);
+                self.lines[place].cache = state.chunks();
+            }
+            pause(false);
+        }
+        sent
+    }
+
+    /// Answers that all was saved, if there was something.
+    pub fn save(&mut self) -> bool {
+        let asked = self.server.poll_store().is_some();
+        if asked {
+            self.server.handle_stored(self.now, StoreReply::Saved);
+        }
+        asked
+    }
+
+    /// A whole tick.
+    pub fn tick(&mut self) -> Sent {
+        self.write_actions();
+        self.receive();
+        self.run_tick();
+        self.save();
+        self.send_and_learn(|_| ())
+    }
+}
+
+impl Sent {
+    fn note(&mut self, datagram: &[u8]) {
+        self.datagrams += 1;
+        self.bytes += datagram.len();
+        match PacketType(datagram[3]) {
+            PacketType::STATE => self.states += 1,
+            PacketType::ENTITIES => self.entities += usize::from(datagram[10]),
+            _ => {}
+        }
+    }
+}
+
+fn peer(place: usize) -> Peer {
+    Peer { socket: 0, addr: ([127, 0, 0, 1], FIRST_PORT + place as u16).into() }
+}
+
+fn account(place: usize) -> Token {
+    Token((1 << 40) + place as u64)
+}
+
+fn name(place: usize) -> String {
+    format!("player{place:04}")
+}
+
+/// Where a player stands: a few tiles into a chunk, so that four chunks are in view.
+fn stand(plan: &Plan, place: usize) -> Pos {
+    let (group, n) = (place / plan.together, place % plan.together);
+    let (x, y) = (group % ROW, group / ROW);
+    let corner = ChunkPos { x: 20 + x as i32 * APART, y: 20 + y as i32 * APART }.origin();
+    corner.offset(2 + n as i32 % 3, 2 + n as i32 / 3 % 8)
+}
+
+fn config(plan: &Plan) -> ServerConfig {
+    let client = |place| ClientEntry {
+        client_type: ClientType::OFFICIAL,
+        name: Some(name(place)),
+        allow: true,
+        token: Some(account(place)),
+        from: Vec::new(),
+        tags: true,
+    };
+    let player = |place| PlayerRecord {
+        name: name(place),
+        pos: stand(plan, place),
+        hp: 20,
+        elo: 1000,
+        inventory: Inventory::default(),
+    };
+    ServerConfig {
+        session: SessionConfig {
+            max_players: plan.players,
+            open: true,
+            clients: (0..plan.players).map(client).collect(),
+            timeout: Duration::from_secs(100_000),
+            ..SessionConfig::default()
+        },
+        seed: 0,
+        keep: Some(Keep {
+            world: Some(WorldRecord { last_id: LAST_THING, ..WorldRecord::new(0) }),
+            players: (0..plan.players).map(player).collect(),
+            interval: plan.interval,
+            idle_chunks: usize::MAX / 4,
+        }),
+    }
+}
+
+fn stone() -> anyhow::Result<caves_world::KindId> {
+    Content::core().kind_id("core:stone").context("no stones")
+}
+
+/// Brings chunks of floor with things on it.
+struct Store {
+    things: usize,
+    next: u32,
+    stone: caves_world::KindId,
+}
+
+impl Store {
+    /// Things of one chunk, so that a view has its number of them.
+    fn strewn(&self) -> usize {
+        (self.things * CHUNK_TILES).div_ceil(VIEW_TILES)
+    }
+
+    fn chunk(&mut self, pos: ChunkPos, count: usize) -> Box<ChunkRecord> {
+        // The entrance is where everybody is reborn, not where anybody plays here.
+        let count = if SPAWN.chunk().around().contains(&pos) { 0 } else { count };
+        let things = (0..count).map(|n| {
+            let id = EntityId(self.next);
+            self.next += 1;
+            // Evenly over the chunk: 389 and the number of tiles have no common divisor.
+            let tile = (n * 389 + 7) % (CHUNK_SIDE * CHUNK_SIDE) as usize;
+            Thing { id, kind: self.stone, pos: pos.tile(tile), body: ThingBody::Item(1) }
+        });
+        Box::new(ChunkRecord {
+            generator: GENERATOR_VERSION,
+            edited: Some(Chunk::filled(TileId::FLOOR)),
+            residents: Vec::new(),
+            things: things.collect(),
+        })
+    }
+}
