@@ -128,7 +128,14 @@ fn main() -> anyhow::Result<()> {
     }
     print(format_args!(
         "{:<34} {:>7} {:>7} {:>8} {:>8} {:>7} {:>6} {:>8}",
-        "ns a player and tick", "receive", "step", "send", "in all", "in view", "ns/ent", "allocs/t"
+        "ns a player and tick",
+        "receive",
+        "step",
+        "send",
+        "in all",
+        "in view",
+        "ns/ent",
+        "allocs/t"
     ));
     cases.iter().for_each(|case| print(format_args!("{case}")));
     Ok(())

@@ -8,9 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use caves_game::{Keep, Server, ServerConfig, StoreReply, StoreRequest};
 use caves_link::time::Instant;
-use caves_session::caves::{
-    Client, ClientConfig, ClientEntry, ServerConfig as SessionConfig,
-};
+use caves_session::caves::{Client, ClientConfig, ClientEntry, ServerConfig as SessionConfig};
 use caves_session::{Peer, SplitMix};
 use caves_wire::caves::{
     Action, ActionPacket, ChunkEntry, ClientType, Direction, Features, PacketType, Sequence,
@@ -103,47 +101,54 @@ impl Stage {
         }
         let mut stage =
             Stage { server, lines: Vec::new(), now, tick: 0, stride: plan.stride, buf: [0; 1200] };
-        for place in 0..plan.players {
-            let token = stage.join(place, &mut store)?;
-            stage.lines.push(Line { token, cache: Default::default(), up: [0; 128], len: 0 });
-        }
+        stage.join(plan.players, &mut store)?;
         ensure!(stage.server.players() == plan.players, "not everybody is in");
         Ok(stage)
     }
 
-    fn join(&mut self, place: usize, store: &mut Store) -> anyhow::Result<Token> {
-        let config = ClientConfig {
-            token: Some(account(place)),
-            features: Features::NONE,
-            ..ClientConfig::default()
+    fn join(&mut self, players: usize, store: &mut Store) -> anyhow::Result<()> {
+        let client = |place| {
+            let config = ClientConfig {
+                token: Some(account(place)),
+                features: Features::NONE,
+                ..ClientConfig::default()
+            };
+            Client::new(config, Box::new(SplitMix::new(7 + place as u64)), self.now)
         };
-        let mut client = Client::new(config, Box::new(SplitMix::new(7 + place as u64)), self.now);
-        for _ in 0..100 {
-            self.now += Duration::from_micros(10);
-            client.handle_timeout(self.now);
-            while let Some(len) = client.poll_transmit(self.now, &mut self.buf) {
-                self.server.handle_datagram(self.now, peer(place), &self.buf[..len]);
+        let mut clients: Vec<Client> = (0..players).map(client).collect();
+        for _ in 0..200 {
+            self.now += PERIOD / 4;
+            for place in 0..players {
+                clients[place].handle_timeout(self.now);
+                while let Some(len) = clients[place].poll_transmit(self.now, &mut self.buf) {
+                    self.server.handle_datagram(self.now, peer(place), &self.buf[..len]);
+                }
+                // Only so many answers may wait.
+                self.deliver(&mut clients);
             }
+            self.server.handle_timeout(self.now);
             while let Some(StoreRequest::Read(pos)) = self.server.poll_store() {
                 let record = store.chunk(pos, store.strewn());
                 self.server.handle_stored(self.now, StoreReply::Chunk(pos, Some(record)));
             }
-            if self.server.poll_timeout().is_some_and(|due| due <= self.now) {
-                self.server.handle_timeout(self.now);
+            self.deliver(&mut clients);
+            let tokens: Option<Vec<Token>> = clients.iter().map(Client::token).collect();
+            if let Some(tokens) = tokens {
+                let line = |token| Line { token, cache: Default::default(), up: [0; 128], len: 0 };
+                self.lines = tokens.into_iter().map(line).collect();
+                return Ok(());
             }
-            while let Some(sent) = self.server.poll_transmit(self.now, &mut self.buf) {
-                if sent.to == peer(place) {
-                    let _ = client.handle_datagram(self.now, &self.buf[..sent.len]);
-                }
-            }
-            while self.server.poll_event().is_some() || client.poll_event().is_some() {}
-            if let Some(token) = client.token() {
-                return Ok(token);
-            }
-            // What is asked for is told at the end of a tick.
-            self.now += PERIOD / 4;
         }
-        anyhow::bail!("client {place} was not let in")
+        anyhow::bail!("not everybody was let in")
+    }
+
+    fn deliver(&mut self, clients: &mut [Client]) {
+        while let Some(sent) = self.server.poll_transmit(self.now, &mut self.buf) {
+            let client = &mut clients[usize::from(sent.to.addr.port() - FIRST_PORT)];
+            let _ = client.handle_datagram(self.now, &self.buf[..sent.len]);
+            while client.poll_event().is_some() {}
+        }
+        while self.server.poll_event().is_some() {}
     }
 
     /// Everybody writes the Action of the next tick: a step, there and back again. No work of the server.
