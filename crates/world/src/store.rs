@@ -6,7 +6,7 @@
 use std::ops::{Deref, DerefMut};
 
 use crate::content::{Class, KindId};
-use crate::coord::{ChunkPos, Pos};
+use crate::coord::{CHUNK_SIDE, ChunkPos, Pos};
 use crate::entity::{Body, Entity, EntityId, Player};
 use crate::paging::Marks;
 use crate::record::Resident;
@@ -47,8 +47,11 @@ impl Spot {
 
 /// The spots of a chunk, ascending by id.
 #[derive(Clone, Debug)]
-struct Bucket {
+pub(crate) struct Bucket {
     spots: Vec<Spot>,
+    /// Where in the chunk each of them is, along x and along y: what a view looks at of those that it does not show.
+    xs: Vec<u8>,
+    ys: Vec<u8>,
     /// How many of them are monsters.
     monsters: usize,
 }
@@ -58,17 +61,35 @@ const BUCKET_ROOM: usize = 16;
 
 impl Default for Bucket {
     fn default() -> Bucket {
-        Bucket { spots: Vec::with_capacity(BUCKET_ROOM), monsters: 0 }
+        Bucket {
+            spots: Vec::with_capacity(BUCKET_ROOM),
+            xs: Vec::with_capacity(BUCKET_ROOM),
+            ys: Vec::with_capacity(BUCKET_ROOM),
+            monsters: 0,
+        }
     }
 }
 
 impl Bucket {
+    /// Ascending by id.
+    pub(crate) fn spots(&self) -> &[Spot] {
+        &self.spots
+    }
+
+    /// Where in the chunk each spot is: the tiles from its western and from its northern edge.
+    pub(crate) fn places(&self) -> (&[u8], &[u8]) {
+        (&self.xs, &self.ys)
+    }
+
     fn put(&mut self, spot: Spot) {
+        let (x, y) = place(spot.pos);
         match self.spots.binary_search_by_key(&spot.id, |known| known.id) {
-            Ok(at) => self.spots[at] = spot,
+            Ok(at) => (self.spots[at], self.xs[at], self.ys[at]) = (spot, x, y),
             Err(at) => {
                 self.monsters += usize::from(spot.class == Class::Monster);
                 self.spots.insert(at, spot);
+                self.xs.insert(at, x);
+                self.ys.insert(at, y);
             }
         }
     }
@@ -76,9 +97,16 @@ impl Bucket {
     fn take(&mut self, id: EntityId) {
         if let Ok(at) = self.spots.binary_search_by_key(&id, |known| known.id) {
             let spot = self.spots.remove(at);
+            self.xs.remove(at);
+            self.ys.remove(at);
             self.monsters -= usize::from(spot.class == Class::Monster);
         }
     }
+}
+
+/// Where in its chunk a position is.
+fn place(pos: Pos) -> (u8, u8) {
+    (pos.x.rem_euclid(CHUNK_SIDE) as u8, pos.y.rem_euclid(CHUNK_SIDE) as u8)
 }
 
 /// Owns the entities. Every entity has exactly one spot, in the bucket of its chunk, and that agrees with it. A
@@ -241,6 +269,11 @@ impl Entities {
         self.buckets.get(&chunk).map_or(&[], |bucket| &bucket.spots)
     }
 
+    /// The bucket of a chunk, if anything was ever there.
+    pub(crate) fn bucket(&self, chunk: ChunkPos) -> Option<&Bucket> {
+        self.buckets.get(&chunk)
+    }
+
     /// The monsters of a chunk, ascending by id.
     pub(crate) fn monsters_in(&self, chunk: ChunkPos) -> impl Iterator<Item = Spot> {
         let bucket = self.buckets.get(&chunk).filter(|bucket| bucket.monsters > 0);
@@ -311,7 +344,9 @@ impl Entities {
     pub(crate) fn check(&self) {
         let spots: usize = self.buckets.values().map(|bucket| bucket.spots.len()).sum();
         assert_eq!(spots, self.by_id.len());
-        self.buckets.iter().for_each(|(chunk, Bucket { spots, monsters })| {
+        self.buckets.iter().for_each(|(chunk, Bucket { spots, xs, ys, monsters })| {
+            let places = xs.iter().copied().zip(ys.iter().copied());
+            assert!(places.eq(spots.iter().map(|spot| place(spot.pos))) && xs.len() == ys.len());
             assert!(spots.is_sorted_by(|a, b| a.id < b.id));
             for spot in spots {
                 let entity = &self.by_id[&spot.id];

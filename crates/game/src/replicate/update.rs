@@ -162,11 +162,6 @@ impl Update {
         &self.entries[..self.len]
     }
 
-    /// Bytes of the first packet.
-    pub(crate) const fn first_len(&self) -> usize {
-        EntitiesHead::LEN + self.cuts[0].end
-    }
-
     /// How many packets there are, at least one.
     pub(crate) const fn packets(&self) -> usize {
         self.packets

@@ -6,7 +6,7 @@ use caves_link::time::Instant;
 use caves_session::caves::SessionId;
 use caves_session::fault::Fault;
 use caves_session::{Peer, Transmit};
-use caves_wire::caves::{ChunkEntry, Features, State};
+use caves_wire::caves::ChunkEntry;
 use caves_wire::fnv::fnv1a_many;
 use caves_world::{ChunkPos, EntityId, Pos};
 
@@ -47,8 +47,6 @@ struct Member {
     manifest: [ChunkEntry; 9],
     update: Update,
     checksum: u32,
-    /// Whether the state comes after the entities, so that the kernel can be handed all at once.
-    state_last: bool,
 }
 
 impl Stream {
@@ -115,9 +113,6 @@ impl Server {
             member.update.fill(&self.world, &stream.tags, entity, view, &mut stream.scratch);
             (member.session, member.entity, member.pos) = (Some(id), Some(entity), pos);
             member.manifest = replicate::manifest(&self.world, self.offset, pos);
-            // Longer than a state, the kernel cuts all but the last datagram alike.
-            member.state_last = view.features().contains(Features::BURST)
-                && member.update.first_len() >= State::LEN;
             stream.members += 1;
         }
         let messages = std::array::from_fn::<_, GROUP, _>(|n| stream.group[n].update.entries());
@@ -149,12 +144,11 @@ impl Server {
         let (to, step) = (member.to?, stream.step?);
         stream.step = Some(step + 1);
         let packets = member.update.packets();
-        let state_at = if member.state_last { packets } else { 0 };
-        let len = if step == state_at {
+        let len = if step == 0 {
             let (manifest, checksum) = (member.manifest, member.checksum);
             replicate::emit_state(self.tick, manifest, member.entity?, checksum, buf)
         } else if step <= packets {
-            member.update.emit(step - usize::from(step > state_at), self.tick, buf)
+            member.update.emit(step - 1, self.tick, buf)
         } else {
             let chunk = stream.chunks.pop_front()?;
             if self.sessions.faults().has(Fault::TearsChunks) {
