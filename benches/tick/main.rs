@@ -41,7 +41,7 @@ impl Case {
         let mut sent = Sent::default();
         // All chunks of a view are sent within a second and a half.
         for _ in 0..30 {
-            sent = stage.tick();
+            (sent, ..) = stage.tick();
         }
         let (name, players) = (name.to_owned(), plan.players);
         Ok(Case { name, players, stage, rounds: Vec::new(), sent, made: 0 })
@@ -62,7 +62,7 @@ impl Case {
             for (best, part) in best.iter_mut().zip([received - start, run - received, end - run]) {
                 *best = part.min(*best);
             }
-            self.stage.save();
+            self.stage.answer_store();
         }
         self.made = (ALLOCATOR.made() - made) / u64::from(ticks);
         let each = |part: Duration| part.as_nanos() as f64 / self.players as f64;
@@ -100,7 +100,7 @@ fn main() -> anyhow::Result<()> {
         things,
         sleeping,
         stride: 1,
-        interval: Duration::from_secs(100_000),
+        kept: Some(Duration::from_secs(100_000)),
     };
     let plans = [
         ("100 players, 66 in view", plan(100, 1, 65, 0)),

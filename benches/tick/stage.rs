@@ -33,6 +33,8 @@ const ROW: usize = 100;
 const LAST_THING: u32 = 10_000_000;
 /// Sleeping things of one chunk.
 const SLEEPERS: usize = 1000;
+/// Caves in which one can walk from the entrance into the next chunk to the east.
+const SEED: u64 = 7;
 /// The first client's port.
 const FIRST_PORT: u16 = 5_000;
 
@@ -49,8 +51,9 @@ pub struct Plan {
     pub sleeping: usize,
     /// Steps to the east before it goes back to the west.
     pub stride: u32,
-    /// From one save to the next.
-    pub interval: Duration,
+    /// Whether the world is kept: on plains, each at its own place, saved every so often. Otherwise everybody begins
+    /// at the entrance of the caves.
+    pub kept: Option<Duration>,
 }
 
 /// What one tick sent.
@@ -64,6 +67,8 @@ pub struct Sent {
     pub states: usize,
     /// Entities in EntityPackets.
     pub entities: usize,
+    /// ChunkPackets.
+    pub chunks: usize,
 }
 
 /// One client, by now no more than what it sends.
@@ -78,6 +83,7 @@ struct Line {
 pub struct Stage {
     /// The server.
     pub server: Server,
+    store: Store,
     lines: Vec<Line>,
     now: Instant,
     tick: u32,
@@ -99,14 +105,14 @@ impl Stage {
             let count = SLEEPERS.min(plan.sleeping - n * SLEEPERS);
             server.handle_stored(now, StoreReply::Chunk(pos, Some(store.chunk(pos, count))));
         }
-        let mut stage =
-            Stage { server, lines: Vec::new(), now, tick: 0, stride: plan.stride, buf: [0; 1200] };
-        stage.join(plan.players, &mut store)?;
+        let (lines, stride) = (Vec::new(), plan.stride);
+        let mut stage = Stage { server, store, lines, now, tick: 0, stride, buf: [0; 1200] };
+        stage.join(plan.players)?;
         ensure!(stage.server.players() == plan.players, "not everybody is in");
         Ok(stage)
     }
 
-    fn join(&mut self, players: usize, store: &mut Store) -> anyhow::Result<()> {
+    fn join(&mut self, players: usize) -> anyhow::Result<()> {
         let client = |place| {
             let config = ClientConfig {
                 token: Some(account(place)),
@@ -127,10 +133,7 @@ impl Stage {
                 self.deliver(&mut clients);
             }
             self.server.handle_timeout(self.now);
-            while let Some(StoreRequest::Read(pos)) = self.server.poll_store() {
-                let record = store.chunk(pos, store.strewn());
-                self.server.handle_stored(self.now, StoreReply::Chunk(pos, Some(record)));
-            }
+            self.answer_store();
             self.deliver(&mut clients);
             let tokens: Option<Vec<Token>> = clients.iter().map(Client::token).collect();
             if let Some(tokens) = tokens {
@@ -176,6 +179,11 @@ impl Stage {
         }
     }
 
+    /// The present moment.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
     /// The server runs its tick.
     pub fn run_tick(&mut self) {
         self.server.handle_timeout(self.now);
@@ -190,38 +198,49 @@ impl Stage {
         sent
     }
 
-    /// As [`Stage::send`]; clients learn which chunks they would hold by now, while `pause` is in force.
-    pub fn send_and_learn(&mut self, mut pause: impl FnMut(bool)) -> Sent {
-        let mut sent = Sent::default();
+    /// As [`Stage::send`], and clients learn which chunks they would hold by now. Says how many of them had moved on
+    /// to other chunks.
+    pub fn send_and_learn(&mut self) -> (Sent, usize) {
+        let (mut sent, mut moved) = (Sent::default(), 0);
         while let Some(transmit) = self.server.poll_transmit(self.now, &mut self.buf) {
-            pause(true);
             let datagram = &self.buf[..transmit.len];
             sent.note(datagram);
             if let Ok(state) = StateView::parse(datagram) {
-                let place = usize::from(transmit.to.addr.port() - FIRST_PORT);
-                self.lines[place].cache = state.chunks();
+                let line = &mut self.lines[usize::from(transmit.to.addr.port() - FIRST_PORT)];
+                moved += usize::from(line.cache[4].id != state.chunks()[4].id);
+                line.cache = state.chunks();
             }
-            pause(false);
         }
-        sent
+        (sent, moved)
     }
 
-    /// Answers that all was saved, if there was something.
-    pub fn save(&mut self) -> bool {
-        let asked = self.server.poll_store().is_some();
-        if asked {
-            self.server.handle_stored(self.now, StoreReply::Saved);
+    /// Brings what the server wants to read, and says that all was saved. True when there was a save.
+    pub fn answer_store(&mut self) -> bool {
+        let mut saved = false;
+        while let Some(request) = self.server.poll_store() {
+            let reply = match request {
+                StoreRequest::Read(pos) => {
+                    let record = self.store.chunk(pos, self.store.strewn());
+                    StoreReply::Chunk(pos, Some(record))
+                }
+                StoreRequest::Save(_) => {
+                    saved = true;
+                    StoreReply::Saved
+                }
+            };
+            self.server.handle_stored(self.now, reply);
         }
-        asked
+        saved
     }
 
-    /// A whole tick.
-    pub fn tick(&mut self) -> Sent {
+    /// A whole tick. True when there was a save.
+    pub fn tick(&mut self) -> (Sent, usize, bool) {
         self.write_actions();
         self.receive();
         self.run_tick();
-        self.save();
-        self.send_and_learn(|_| ())
+        let saved = self.answer_store();
+        let (sent, moved) = self.send_and_learn();
+        (sent, moved, saved)
     }
 }
 
@@ -232,6 +251,7 @@ impl Sent {
         match PacketType(datagram[3]) {
             PacketType::STATE => self.states += 1,
             PacketType::ENTITIES => self.entities += usize::from(datagram[10]),
+            PacketType::CHUNK => self.chunks += 1,
             _ => {}
         }
     }
@@ -278,14 +298,13 @@ fn config(plan: &Plan) -> ServerConfig {
             max_players: plan.players,
             open: true,
             clients: (0..plan.players).map(client).collect(),
-            timeout: Duration::from_secs(100_000),
             ..SessionConfig::default()
         },
-        seed: 0,
-        keep: Some(Keep {
-            world: Some(WorldRecord { last_id: LAST_THING, ..WorldRecord::new(0) }),
+        seed: SEED,
+        keep: plan.kept.map(|interval| Keep {
+            world: Some(WorldRecord { last_id: LAST_THING, ..WorldRecord::new(SEED) }),
             players: (0..plan.players).map(player).collect(),
-            interval: plan.interval,
+            interval,
             idle_chunks: usize::MAX / 4,
         }),
     }

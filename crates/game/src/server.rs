@@ -1,5 +1,6 @@
 //! A whole server: sessions, a world, and one tick after the other.
 
+mod batch;
 mod keep;
 mod operate;
 mod stream;
@@ -26,6 +27,7 @@ use crate::replicate::{self, ChunkState, VersionOffset};
 use crate::save::Keep;
 use crate::words;
 
+pub use batch::{BATCH, Batch, Run};
 use keep::Keeping;
 pub use keep::SaveTicket;
 pub use operate::Told;
