@@ -137,8 +137,8 @@ mod tests {
     fn runs(datagrams: &[(u16, usize)]) -> Vec<(u16, usize, usize)> {
         let mut batch = Batch::new();
         for (port, len) in datagrams {
-            let end = batch.end() + len;
-            batch.bytes[batch.end()..end].fill(*port as u8);
+            let (begin, end) = (batch.end(), batch.end() + len);
+            batch.bytes[begin..end].fill(*port as u8);
             batch.datagrams.push((peer(*port), end));
         }
         let whole: Vec<u8> = batch.datagrams().flat_map(|(_, bytes)| bytes.to_vec()).collect();
