@@ -109,12 +109,49 @@ fn place(pos: Pos) -> (u8, u8) {
     (pos.x.rem_euclid(CHUNK_SIDE) as u8, pos.y.rem_euclid(CHUNK_SIDE) as u8)
 }
 
+/// The entities by id. Players are few and asked for many times a tick, all others are many and hardly ever: players
+/// have a table of their own, which stays in the caches however much sleeps.
+#[derive(Clone, Debug, Default)]
+struct ById {
+    players: EntityMap<Entity>,
+    others: EntityMap<Entity>,
+}
+
+impl ById {
+    fn get(&self, id: &EntityId) -> Option<&Entity> {
+        self.players.get(id).or_else(|| self.others.get(id))
+    }
+
+    fn get_mut(&mut self, id: &EntityId) -> Option<&mut Entity> {
+        self.players.get_mut(id).or_else(|| self.others.get_mut(id))
+    }
+
+    fn insert(&mut self, id: EntityId, entity: Entity) {
+        let is_player = entity.player().is_some();
+        let table = if is_player { &mut self.players } else { &mut self.others };
+        table.insert(id, entity);
+    }
+
+    fn remove(&mut self, id: &EntityId) -> Option<Entity> {
+        self.players.remove(id).or_else(|| self.others.remove(id))
+    }
+
+    /// In no order.
+    fn values(&self) -> impl Iterator<Item = &Entity> {
+        self.players.values().chain(self.others.values())
+    }
+
+    fn len(&self) -> usize {
+        self.players.len() + self.others.len()
+    }
+}
+
 /// Owns the entities. Every entity has exactly one spot, in the bucket of its chunk, and that agrees with it. A
 /// bucket stays when it is empty, until its chunk is put away: who comes back needs it again. Every monster is the
 /// body of exactly one dweller of its home's chunk.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Entities {
-    by_id: EntityMap<Entity>,
+    by_id: ById,
     buckets: ChunkMap<Bucket>,
     residents: Residents,
     /// Chunks of which something else is to be kept than when this was last taken.
@@ -349,7 +386,7 @@ impl Entities {
             assert!(places.eq(spots.iter().map(|spot| place(spot.pos))) && xs.len() == ys.len());
             assert!(spots.is_sorted_by(|a, b| a.id < b.id));
             for spot in spots {
-                let entity = &self.by_id[&spot.id];
+                let entity = self.get(spot.id).unwrap();
                 assert_eq!(Spot::of(entity), *spot);
                 assert_eq!(entity.pos.chunk(), *chunk);
             }
@@ -362,7 +399,8 @@ impl Entities {
         let monsters = self.iter().filter(|entity| entity.monster().is_some());
         assert_eq!(bodies, monsters.map(|entity| entity.id).collect::<Vec<_>>());
         for dweller in self.residents.iter() {
-            let home = dweller.body.map(|body| self.by_id[&body].monster().map(|own| own.home));
+            let home =
+                dweller.body.map(|body| self.get(body).unwrap().monster().map(|own| own.home));
             assert!(home.is_none_or(|home| home == Some(dweller.resident.home)));
         }
     }
