@@ -1,21 +1,25 @@
 //! The world as packets for one player: manifest, entities and checksum, missing chunks.
 
+mod chunks;
+mod tags;
+mod update;
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use caves_link::bucket::TokenBucket;
 use caves_link::time::Instant;
-use caves_session::caves::{MAX_PACKETS, SessionView};
-use caves_wire::caves::{
-    Chunk, ChunkEntry, ChunkVersion, Detail, Entity, EntityBuilder, EntityFlags, MAX_DETAIL_META,
-    State, Tick, tag,
-};
-use caves_wire::fnv::Fnv32;
+use caves_wire::EmitError;
+use caves_wire::caves::{ChunkEntry, ChunkVersion, Detail, MAX_DETAIL_META, State, Tick, tag};
 use caves_wire::tlv::{TlvWriter, long_len};
-use caves_wire::{EmitError, MAX_DATAGRAM};
 use caves_world::{Body, CHUNK_SIDE, ChunkPos, EntityId, Pos, World};
 
 use crate::convert::{chunk_to_wire, entity_to_wire};
+
+pub(crate) use chunks::ChunkPackets;
+pub(crate) use tags::Tags;
+use tags::{more_tags, plain_tags};
+pub(crate) use update::{Scratch, Update};
 
 /// The same chunk at the same version is not sent to a player again within this time (R12).
 const SAME_CHUNK: Duration = Duration::from_millis(150);
@@ -23,8 +27,6 @@ const SAME_CHUNK: Duration = Duration::from_millis(150);
 const CHUNK_BURST: u32 = 18;
 /// ChunkPackets a second (R12).
 const CHUNK_RATE: u32 = 20;
-/// Bytes of entries in one EntityPacket.
-const ENTRY_ROOM: usize = MAX_DATAGRAM - 12;
 
 /// The version that is shown for a world's count: an old cache can never match after a restart,
 /// since each server draws another offset (R10).
@@ -114,236 +116,16 @@ pub(crate) fn manifest(world: &World, offset: VersionOffset, pos: Pos) -> [Chunk
     })
 }
 
-/// Writes a chunk as the world stores it: palette and indices, without a search.
-pub(crate) fn emit_chunk(
+/// Writes a chunk with the tiles of the one beside it: a fault.
+pub(crate) fn emit_torn_chunk(
     world: &World,
     offset: VersionOffset,
     chunk: ChunkPos,
-    torn: bool,
     buf: &mut [u8],
 ) -> Option<usize> {
-    let beside = ChunkPos { x: chunk.x + i32::from(torn), ..chunk };
-    let loaded = world.loaded_chunk(beside).or_else(|| world.loaded_chunk(chunk))?;
-    let mut palette = [0; caves_wire::caves::MAX_PALETTE];
-    let kinds = loaded.palette();
-    for (place, tile) in palette.iter_mut().zip(kinds) {
-        *place = tile.0;
-    }
-    let entry = ChunkEntry { id: chunk_to_wire(chunk), version: offset.shown(loaded.version()) };
-    let palette = palette.get(..kinds.len())?;
-    Chunk { entry, palette, indices: loaded.indices() }.emit(buf).ok()
-}
-
-/// The entity update of one tick for one player, ready to send.
-#[derive(Debug)]
-pub(crate) struct Update {
-    packets: Box<[[u8; MAX_DATAGRAM]; MAX_PACKETS]>,
-    lens: [usize; MAX_PACKETS],
-    count: usize,
-    checksum: u32,
-    /// Reused from player to player.
-    seen: Vec<EntityId>,
-    /// Ascending by id.
-    entries: Vec<Entry>,
-    /// The places of those that are sent.
-    order: Vec<usize>,
-}
-
-/// One entity's place in an update.
-#[derive(Debug, Clone, Copy)]
-struct Entry {
-    id: EntityId,
-    /// 0 for the player itself, which never gives way.
-    rank: i32,
-    meta: [u8; 256],
-    meta_len: usize,
-}
-
-impl Entry {
-    const fn len(&self) -> usize {
-        Entity::BASE_LEN + self.meta_len
-    }
-}
-
-impl Update {
-    pub(crate) fn new() -> Self {
-        Self {
-            packets: Box::new([[0; MAX_DATAGRAM]; MAX_PACKETS]),
-            lens: [0; MAX_PACKETS],
-            count: 0,
-            checksum: 0,
-            seen: Vec::new(),
-            entries: Vec::new(),
-            order: Vec::new(),
-        }
-    }
-
-    /// Fills the update with what this player sees (R13, R14, R15).
-    pub(crate) fn fill(
-        &mut self,
-        world: &World,
-        tick: Tick,
-        viewer: EntityId,
-        session: SessionView<'_>,
-    ) -> Result<(), EmitError> {
-        self.choose(world, viewer, session)?;
-        let mut checksum = Fnv32::new();
-        let mut entries = self.order.iter().map(|place| &self.entries[*place]).peekable();
-        self.count = 0;
-        loop {
-            let packet = &mut self.packets[self.count];
-            let mut builder = EntityBuilder::new(packet, tick, checksum)?;
-            while let Some(entry) = entries.peek() {
-                let Some(entity) = world.entity(entry.id) else {
-                    entries.next();
-                    continue;
-                };
-                if !builder.push(&describe(entity, &entry.meta[..entry.meta_len]))? {
-                    break;
-                }
-                entries.next();
-            }
-            let more = entries.peek().is_some() && self.count + 1 < MAX_PACKETS;
-            (self.lens[self.count], checksum) = builder.finish(more);
-            self.count += 1;
-            if !more {
-                break;
-            }
-        }
-        self.checksum = checksum.finish();
-        Ok(())
-    }
-
-    /// Chooses the nearest entities that fit, and sorts them by id (R14).
-    fn choose(
-        &mut self,
-        world: &World,
-        viewer: EntityId,
-        session: SessionView<'_>,
-    ) -> Result<(), EmitError> {
-        world.in_view(viewer, &mut self.seen);
-        self.entries.clear();
-        let center = world.entity(viewer).map_or(Pos { x: 0, y: 0 }, |entity| entity.pos);
-        for id in &self.seen {
-            let Some(entity) = world.entity(*id) else { continue };
-            let own = *id == viewer;
-            let mut meta = [0; 256];
-            let mut tlv = TlvWriter::new(&mut meta[..Entity::MAX_META]);
-            inline_tags(&mut tlv, entity, own.then_some(session), session.wants_tags())?;
-            let meta_len = tlv.len();
-            let rank = if own { 0 } else { 1 + center.distance(entity.pos) };
-            self.entries.push(Entry { id: *id, rank, meta, meta_len });
-        }
-        self.order.clear();
-        self.order.extend(0..self.entries.len());
-        if packets_needed(&self.entries, &self.order) > MAX_PACKETS {
-            self.drop_farthest();
-        }
-        Ok(())
-    }
-
-    /// Leaves the farthest out until the others fit.
-    fn drop_farthest(&mut self) {
-        let entries = &self.entries;
-        self.order.sort_unstable_by_key(|place| (entries[*place].rank, entries[*place].id));
-        let mut room = MAX_PACKETS * ENTRY_ROOM;
-        let fit = self.order.iter().take_while(|place| {
-            let len = entries[**place].len();
-            let fits = len <= room;
-            room = room.saturating_sub(len);
-            fits
-        });
-        let most = fit.count();
-        self.order.truncate(most);
-        // What does not fill a packet to its end costs a few more places, one or two a packet. The
-        // entries stand by id, so their places do too.
-        let mut nearest = self.order.clone();
-        self.order.sort_unstable();
-        while packets_needed(entries, &self.order) > MAX_PACKETS {
-            let farthest = nearest.pop();
-            self.order.retain(|place| Some(*place) != farthest);
-        }
-    }
-
-    /// FNV-1a over the entry bytes of all packets (R13).
-    pub(crate) const fn checksum(&self) -> u32 {
-        self.checksum
-    }
-
-    /// Copies one of the packets into `buf`.
-    pub(crate) fn emit(&self, packet: usize, buf: &mut [u8]) -> Option<usize> {
-        if packet >= self.count {
-            return None;
-        }
-        let len = self.lens[packet];
-        buf.get_mut(..len)?.copy_from_slice(&self.packets[packet][..len]);
-        Some(len)
-    }
-}
-
-/// How many packets the entries at these places take, in this order.
-fn packets_needed(entries: &[Entry], places: &[usize]) -> usize {
-    let (mut packets, mut room) = (1, ENTRY_ROOM);
-    for entry in places.iter().map(|place| &entries[*place]) {
-        if entry.len() > room {
-            packets += 1;
-            room = ENTRY_ROOM;
-        }
-        room -= entry.len();
-    }
-    packets
-}
-
-fn describe<'m>(entity: &caves_world::Entity, meta: &'m [u8]) -> Entity<'m> {
-    let mut flags = EntityFlags::default();
-    for (holds, flag) in [
-        (entity.is_static(), EntityFlags::STATIC),
-        (entity.is_hostile(), EntityFlags::HOSTILE),
-        (entity.is_interactable(), EntityFlags::INTERACTABLE),
-    ] {
-        if holds {
-            flags = flags.union(flag);
-        }
-    }
-    Entity {
-        id: entity_to_wire(entity.id),
-        type_id: entity.kind.0,
-        // The ground ends before i16 does (R8).
-        x: entity.pos.x as i16,
-        y: entity.pos.y as i16,
-        hp: entity.hp,
-        hp_max: entity.hp_max,
-        elo: entity.elo,
-        flags,
-        meta,
-    }
-}
-
-/// The tags that every update carries (section 3). A session that speaks only the source's
-/// protocol gets 0x01 to 0x03 (R34).
-fn inline_tags(
-    tlv: &mut TlvWriter<'_>,
-    entity: &caves_world::Entity,
-    own: Option<SessionView<'_>>,
-    all: bool,
-) -> Result<(), EmitError> {
-    if entity.status() != 0 {
-        tlv.put(tag::STATUS_EFFECTS, &entity.status().to_le_bytes())?;
-    }
-    if !all {
-        return Ok(());
-    }
-    if let Some(name) = entity.name() {
-        tlv.put(tag::ENTITY_NAME, name.as_bytes())?;
-    }
-    if let Some(speech) = entity.speech() {
-        tlv.put(tag::SPEECH, speech.as_bytes())?;
-    }
-    if let Some((sequence, bits)) = own.and_then(SessionView::executed) {
-        tlv.put(tag::EXECUTED_SEQUENCE, &sequence.get().to_le_bytes())?;
-        tlv.put(tag::EXECUTED_BITS, &bits.to_le_bytes())?;
-    }
-    Ok(())
+    let beside = ChunkPos { x: chunk.x + 1, ..chunk };
+    let torn = chunks::emit_chunk(world, offset, beside, chunk, buf);
+    torn.or_else(|| chunks::emit_chunk(world, offset, chunk, chunk, buf))
 }
 
 /// Writes the StatePacket that goes with an update.
@@ -379,7 +161,8 @@ fn detail_tags(
     entity: &caves_world::Entity,
     own: bool,
 ) -> Result<(), EmitError> {
-    inline_tags(tlv, entity, None, true)?;
+    plain_tags(tlv, entity)?;
+    more_tags(tlv, entity)?;
     match &entity.body {
         Body::Sign { text } => {
             // Whole lines or characters, as many as fit (R23).

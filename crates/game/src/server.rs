@@ -1,7 +1,9 @@
 //! A whole server: sessions, a world, and one tick after the other.
 
+mod batch;
 mod keep;
 mod operate;
+mod stream;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -14,20 +16,22 @@ use caves_session::caves::{
 };
 use caves_session::fault::Fault;
 use caves_session::{Counters, Peer, Random, Transmit};
-use caves_wire::caves::{ChunkEntry, EventKind, RefuseReason, Sequence, Tick};
+use caves_wire::caves::{EventKind, RefuseReason, Sequence, Tick};
 use caves_wire::text;
 use caves_world::{
     ChunkPos, Command, Direction, EntityId, Event, SPAWN, World, WorldConfig, WorldRecord,
 };
 
 use crate::convert::{command, entity_from_wire, entity_to_wire};
-use crate::replicate::{self, ChunkState, Update, VersionOffset};
+use crate::replicate::{self, ChunkState, VersionOffset};
 use crate::save::Keep;
 use crate::words;
 
+pub use batch::{BATCH, Batch, Run};
 use keep::Keeping;
 pub use keep::SaveTicket;
 pub use operate::Told;
+use stream::Stream;
 
 /// Ticks that are made up for after a pause; the rest is dropped.
 const CATCH_UP: u32 = 5;
@@ -131,25 +135,6 @@ struct Player {
     is_registered: bool,
 }
 
-/// What is being sent of the present tick: player by player, state, entities, then chunks.
-#[derive(Debug, Default)]
-struct Stream {
-    /// Players whose turn has not come.
-    waiting: VecDeque<SessionId>,
-    current: Option<Current>,
-    /// Chunks of the current player that are left to send.
-    chunks: VecDeque<ChunkPos>,
-}
-
-#[derive(Debug)]
-struct Current {
-    to: Peer,
-    entity: EntityId,
-    manifest: [ChunkEntry; 9],
-    /// 0: the state, then the entity packets.
-    step: usize,
-}
-
 /// Sessions over a world: datagrams in, ticks, datagrams out.
 #[derive(Debug)]
 pub struct Server {
@@ -163,7 +148,6 @@ pub struct Server {
     period: Duration,
     next_tick: Option<Instant>,
     stream: Stream,
-    update: Update,
     questions: VecDeque<(SessionId, EntityId)>,
     events: VecDeque<ServerEvent>,
     happened: Vec<Event>,
@@ -205,8 +189,7 @@ impl Server {
             tick,
             period,
             next_tick: Some(now + period),
-            stream: Stream::default(),
-            update: Update::new(),
+            stream: Stream::new(),
             questions: VecDeque::new(),
             events: VecDeque::new(),
             happened: Vec::new(),
@@ -264,11 +247,12 @@ impl Server {
 
     /// Writes the next datagram into `buf`, which has room for 1200 bytes.
     pub fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
-        let transmit = (self.sessions.poll_transmit(now, buf))
-            .or_else(|| self.next_detail(buf))
-            .or_else(|| self.next_of_stream(now, buf))?;
-        self.sessions.note_sent(transmit.to, transmit.len);
-        Some(transmit)
+        let other = self.sessions.poll_transmit(now, buf).or_else(|| self.next_detail(buf));
+        match other {
+            Some(transmit) => self.sessions.note_sent(transmit.to, transmit.len),
+            None => return self.next_of_stream(now, buf),
+        }
+        other
     }
 
     /// Ends all sessions; nobody is let in any more. Done when [`Server::is_drained`].
@@ -276,7 +260,7 @@ impl Server {
         self.sessions.shut_down(now);
         self.follow_sessions(now);
         self.next_tick = None;
-        self.stream = Stream::default();
+        self.stream.clear();
     }
 
     /// Whether everything that was to be said has been sent.
@@ -445,9 +429,7 @@ impl Server {
         self.world.step();
         self.tell_what_happened();
         self.keep(now);
-        self.stream = Stream::default();
-        let in_order = self.order.iter().filter_map(|slot| self.players[*slot].as_ref());
-        self.stream.waiting.extend(in_order.map(|player| player.session));
+        self.start_stream();
     }
 
     /// Another player is the first in each tick: to act (R19), and to be sent what happened.
@@ -558,49 +540,6 @@ impl Server {
             }
         }
         None
-    }
-
-    fn next_of_stream(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
-        loop {
-            if self.stream.current.is_none() {
-                let session = self.stream.waiting.pop_front()?;
-                self.start_player(now, session);
-            }
-            let Some(current) = &mut self.stream.current else { continue };
-            let (to, step) = (current.to, current.step);
-            current.step += 1;
-            let len = if step == 0 {
-                let checksum = self.update.checksum();
-                replicate::emit_state(self.tick, current.manifest, current.entity, checksum, buf)
-            } else if let Some(len) = self.update.emit(step - 1, buf) {
-                Some(len)
-            } else if let Some(chunk) = self.stream.chunks.pop_front() {
-                let torn = self.sessions.faults().has(Fault::TearsChunks);
-                replicate::emit_chunk(&self.world, self.offset, chunk, torn, buf)
-            } else {
-                self.stream.current = None;
-                None
-            };
-            if let Some(len) = len {
-                return Some(Transmit { to, len });
-            }
-        }
-    }
-
-    /// Prepares what one player is sent of this tick.
-    fn start_player(&mut self, now: Instant, session: SessionId) {
-        let Some(view) = self.sessions.session(session) else { return };
-        let viewer = entity_from_wire(view.entity());
-        let Some(pos) = self.world.entity(viewer).map(|entity| entity.pos) else { return };
-        if self.update.fill(&self.world, self.tick, viewer, view).is_err() {
-            return;
-        }
-        let (to, manifest) = (view.peer(), replicate::manifest(&self.world, self.offset, pos));
-        self.stream.chunks.clear();
-        if let Some(Some(player)) = self.players.get_mut(session.slot()) {
-            player.chunks.take_missing(now, pos, &manifest, &mut self.stream.chunks);
-        }
-        self.stream.current = Some(Current { to, entity: viewer, manifest, step: 0 });
     }
 }
 

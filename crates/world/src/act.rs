@@ -14,7 +14,7 @@ impl World {
     /// Executes one command of a player, at once. Whoever calls sees to it that a player acts once a tick
     /// (protocol, R19). A command of anything but a player has no effect.
     pub fn execute(&mut self, actor: EntityId, command: Command) -> Outcome {
-        let Some(entity) = self.entities.get(actor).filter(|_| self.players.contains(&actor))
+        let Some(entity) = self.entities.get(actor).filter(|entity| entity.player().is_some())
         else {
             return Outcome::NoEffect;
         };
@@ -33,13 +33,12 @@ impl World {
 
     /// Monsters block, and hostile ones are attacked. Players and things are walked through.
     fn walk(&mut self, actor: EntityId, to: Pos) -> Outcome {
-        let monster = self.entities.at(to).find(|spot| spot.class == Class::Monster);
+        let monster = self.entities.monsters_in(to.chunk()).find(|spot| spot.pos == to);
         if let Some(monster) = monster {
-            let hostile = self.entities.get(monster.id).is_some_and(|entity| entity.is_hostile());
-            if hostile {
+            if monster.is_hostile {
                 self.strike(actor, monster.id);
             }
-            return hostile.into();
+            return monster.is_hostile.into();
         }
         if !to.chunk().is_ground() || !self.content.is_walkable(self.terrain.tile(to)) {
             return Outcome::NoEffect;

@@ -70,6 +70,18 @@ pub enum Class {
     Sign,
 }
 
+impl Class {
+    /// Whether it never moves: a chest, a sign, an item.
+    pub const fn is_static(self) -> bool {
+        matches!(self, Class::Chest | Class::Sign | Class::Item)
+    }
+
+    /// Whether an interaction does something: a chest, a sign.
+    pub const fn is_interactable(self) -> bool {
+        matches!(self, Class::Chest | Class::Sign)
+    }
+}
+
 /// A kind of tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TileDef {

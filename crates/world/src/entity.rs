@@ -145,7 +145,7 @@ impl Entity {
 
     /// Whether it never moves: a chest, a sign, an item.
     pub fn is_static(&self) -> bool {
-        matches!(self.body, Body::Chest { .. } | Body::Sign { .. } | Body::Item { .. })
+        self.class().is_static()
     }
 
     /// Whether walking into it is an attack.
@@ -155,7 +155,7 @@ impl Entity {
 
     /// Whether an interaction does something: a chest, a sign.
     pub fn is_interactable(&self) -> bool {
-        matches!(self.body, Body::Chest { .. } | Body::Sign { .. })
+        self.class().is_interactable()
     }
 
     /// What it is.

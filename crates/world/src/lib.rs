@@ -58,6 +58,7 @@ mod residents;
 mod rng;
 mod step;
 mod store;
+mod table;
 mod terrain;
 #[cfg(test)]
 mod testing;
@@ -87,5 +88,6 @@ pub use inventory::{Inventory, MAX_KINDS};
 pub use paging::WANT_TICKS;
 pub use record::{ChunkRecord, PlayerRecord, Resident, Thing, ThingBody, WorldRecord};
 pub use step::MONSTER_SIGHT;
-pub use view::{VIEW_AFTER, VIEW_BEFORE, in_viewport};
+pub use store::Spot;
+pub use view::{Seen, VIEW_AFTER, VIEW_BEFORE, in_viewport};
 pub use world::{IDLE_CHUNKS, MAX_EVENTS, World, WorldConfig};

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::coord::{ChunkPos, Pos};
 use crate::generation::SPAWN;
 use crate::record::Thing;
+use crate::table::Counts;
 use crate::terrain::Terrain;
 
 /// Ticks that chunks are kept in memory after [`World::want_around`](crate::World::want_around): half a minute at
@@ -15,18 +16,21 @@ pub const WANT_TICKS: u64 = 300;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Marks {
     kept: bool,
-    chunks: BTreeSet<ChunkPos>,
+    /// Ascending: few at a time, and again and again, so that a set would only make garbage.
+    chunks: Vec<ChunkPos>,
 }
 
 impl Marks {
     /// Marks that are kept until they are taken.
     pub(crate) fn kept() -> Marks {
-        Marks { kept: true, chunks: BTreeSet::new() }
+        Marks { kept: true, chunks: Vec::new() }
     }
 
     pub(crate) fn add(&mut self, chunk: ChunkPos) {
-        if self.kept {
-            self.chunks.insert(chunk);
+        if self.kept
+            && let Err(at) = self.chunks.binary_search(&chunk)
+        {
+            self.chunks.insert(at, chunk);
         }
     }
 
@@ -37,15 +41,15 @@ impl Marks {
     }
 
     pub(crate) fn contains(&self, chunk: ChunkPos) -> bool {
-        self.chunks.contains(&chunk)
+        self.chunks.binary_search(&chunk).is_ok()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = ChunkPos> {
         self.chunks.iter().copied()
     }
 
-    fn take(&mut self) -> BTreeSet<ChunkPos> {
-        std::mem::take(&mut self.chunks)
+    fn take(&mut self) -> impl Iterator<Item = ChunkPos> {
+        self.chunks.drain(..)
     }
 }
 
@@ -68,7 +72,7 @@ pub(crate) struct Paging {
     generator: u32,
     idle_limit: usize,
     /// In the 5x5 of how many players a chunk lies.
-    near: BTreeMap<ChunkPos, u32>,
+    near: Counts,
     /// Chunks that are held, until which tick.
     held: BTreeMap<ChunkPos, u64>,
     /// Not in memory, and not to be asked for again.
@@ -87,7 +91,7 @@ impl Paging {
         let mut paging = Paging {
             generator,
             idle_limit,
-            near: BTreeMap::new(),
+            near: Counts::default(),
             held: BTreeMap::new(),
             asked: BTreeSet::new(),
             untold: Vec::new(),
@@ -106,7 +110,7 @@ impl Paging {
     /// A player is now in this chunk: what may be in its 3x3 after the next step is fetched ahead.
     pub(crate) fn enter(&mut self, pos: ChunkPos, terrain: &Terrain) {
         for chunk in pos.around_wide().into_iter().filter(|chunk| chunk.is_ground()) {
-            *self.near.entry(chunk).or_default() += 1;
+            self.near.add(chunk);
             if terrain.get(chunk).is_none() {
                 self.ask(chunk);
             }
@@ -117,12 +121,7 @@ impl Paging {
     /// A player is no longer in this chunk.
     pub(crate) fn leave(&mut self, pos: ChunkPos) {
         for chunk in pos.around_wide() {
-            if let Some(count) = self.near.get_mut(&chunk) {
-                *count -= 1;
-                if *count == 0 {
-                    self.near.remove(&chunk);
-                }
-            }
+            self.near.take(chunk);
         }
         self.restless = true;
     }
@@ -222,10 +221,11 @@ impl Paging {
 
     /// Whether it is worth looking for idle chunks beyond the limit.
     pub(crate) fn is_crowded(&mut self, loaded: usize) -> bool {
-        // Chunks that are not saved do not count: as long as a disk is full, nothing is gained by looking through all
-        // of them in every tick.
-        std::mem::take(&mut self.restless)
-            && loaded > self.idle_limit.saturating_add(self.unsaved.len())
+        // Chunks that are needed or not saved do not count: with many players, or as long as a disk is full, nothing
+        // is gained by looking through all of them in every tick.
+        let needed = self.near.len().saturating_sub(self.asked.len());
+        let busy = needed.max(self.unsaved.len());
+        std::mem::take(&mut self.restless) && loaded > self.idle_limit.saturating_add(busy)
     }
 
     /// How many of so many idle chunks are to go: a quarter of the limit more than need be, so that this is rare.
@@ -242,7 +242,7 @@ impl Paging {
     }
 
     fn is_needed(&self, pos: ChunkPos) -> bool {
-        is_pinned(pos) || self.near.contains_key(&pos) || self.held.contains_key(&pos)
+        is_pinned(pos) || self.near.contains(pos) || self.held.contains_key(&pos)
     }
 
     fn ask(&mut self, pos: ChunkPos) {

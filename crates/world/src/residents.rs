@@ -1,6 +1,6 @@
 //! Who lives where: every monster by the chunk of its home, alive or dead.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::coord::{ChunkPos, Pos};
 use crate::entity::EntityId;
@@ -20,6 +20,8 @@ pub(crate) struct Dweller {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Residents {
     by_home: BTreeMap<ChunkPos, Vec<Dweller>>,
+    /// Chunks with at least one dead: all that has to be looked at in every tick.
+    mourning: BTreeSet<ChunkPos>,
 }
 
 impl Residents {
@@ -29,11 +31,19 @@ impl Residents {
 
     /// All that wait to come back, by chunk and then in the order of their deaths.
     pub(crate) fn dead(&self) -> impl Iterator<Item = (&Resident, u64)> {
-        let all = self.by_home.values().flatten();
+        let all = self.mourning.iter().flat_map(|&chunk| self.of(chunk));
         all.filter_map(|dweller| Some((&dweller.resident, dweller.resident.dead_until?)))
     }
 
+    /// The chunks where somebody waits to come back, ascending.
+    pub(crate) fn mourning(&self) -> impl Iterator<Item = ChunkPos> {
+        self.mourning.iter().copied()
+    }
+
     pub(crate) fn add(&mut self, chunk: ChunkPos, dweller: Dweller) {
+        if dweller.resident.dead_until.is_some() {
+            self.mourning.insert(chunk);
+        }
         self.by_home.entry(chunk).or_default().push(dweller);
     }
 
@@ -42,6 +52,9 @@ impl Residents {
         if let Some(dweller) = self.by_home.get_mut(&chunk).and_then(|all| all.get_mut(at)) {
             dweller.resident.dead_until = None;
             dweller.body = Some(body);
+        }
+        if !self.of(chunk).iter().any(|dweller| dweller.resident.dead_until.is_some()) {
+            self.mourning.remove(&chunk);
         }
     }
 
@@ -68,12 +81,14 @@ impl Residents {
     }
 
     pub(crate) fn remove_all(&mut self, chunk: ChunkPos) -> Vec<Dweller> {
+        self.mourning.remove(&chunk);
         self.by_home.remove(&chunk).unwrap_or_default()
     }
 
     #[cfg(test)]
     pub(crate) fn clear(&mut self) {
         self.by_home.clear();
+        self.mourning.clear();
     }
 
     #[cfg(test)]

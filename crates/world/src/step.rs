@@ -6,7 +6,7 @@ use crate::entity::{Entity, EntityId, FIGHT_TICKS, SPEECH_TICKS};
 use crate::generation::is_safe;
 use crate::record::Resident;
 use crate::rng::{Purpose, Roll};
-use crate::world::World;
+use crate::world::{Scratch, World};
 
 /// Tiles (larger of dx, dy) within which a monster notices a player it can see.
 pub const MONSTER_SIGHT: i32 = 7;
@@ -22,34 +22,37 @@ impl World {
     /// Ends the tick: monsters act, wounds close, the killed come back, speech fades, changed chunks get their
     /// next version. Only what is near a player costs anything.
     pub fn step(&mut self) {
-        let active: Vec<ChunkPos> = self.terrain.active().collect();
-        let monsters = self.monsters_of(&active);
+        let Scratch { mut monsters, mut players, mut mourning } = std::mem::take(&mut self.scratch);
+        self.list_monsters(&mut monsters);
         for &monster in &monsters {
             self.act(monster);
         }
-        let players: Vec<EntityId> = self.players.iter().copied().collect();
+        players.clear();
+        players.extend(&self.players);
         for &id in players.iter().chain(&monsters) {
             self.heal(id);
         }
-        for &chunk in &active {
+        mourning.clear();
+        mourning.extend(self.entities.mourning().filter(|&chunk| self.terrain.is_active(chunk)));
+        for &chunk in &mourning {
             self.respawn(chunk);
         }
         self.terrain.raise_versions();
         self.tick += 1;
-        for id in players {
+        for &id in &players {
             self.fade_speech(id);
             self.refresh_status(id);
         }
         self.page_out();
+        self.scratch = Scratch { monsters, players, mourning };
     }
 
-    /// Ascending by id.
-    fn monsters_of(&self, chunks: &[ChunkPos]) -> Vec<EntityId> {
-        let spots = chunks.iter().flat_map(|&chunk| self.entities.in_chunk(chunk));
-        let mut monsters: Vec<EntityId> =
-            spots.filter(|spot| spot.class == Class::Monster).map(|spot| spot.id).collect();
-        monsters.sort_unstable();
-        monsters
+    /// The monsters near players, ascending by id.
+    fn list_monsters(&self, out: &mut Vec<EntityId>) {
+        let active = self.terrain.active();
+        out.clear();
+        out.extend(active.flat_map(|chunk| self.entities.monsters_in(chunk)).map(|spot| spot.id));
+        out.sort_unstable();
     }
 
     /// Strikes who is in reach, goes after who is in sight, or wanders.
@@ -100,17 +103,21 @@ impl World {
             return None;
         }
         let here = monster.pos;
-        let mut near: Vec<(i32, EntityId, Pos)> = self
-            .entities
-            .within(
-                here.offset(-MONSTER_SIGHT, -MONSTER_SIGHT),
-                here.offset(MONSTER_SIGHT, MONSTER_SIGHT),
-            )
-            .filter(|spot| spot.class == Class::Player && !is_safe(spot.pos))
-            .map(|spot| (here.distance(spot.pos), spot.id, spot.pos))
-            .collect();
-        near.sort_unstable();
-        near.into_iter().find(|&(_, _, pos)| self.sees(here, pos)).map(|(_, id, pos)| (id, pos))
+        let (north_west, south_east) = (
+            here.offset(-MONSTER_SIGHT, -MONSTER_SIGHT),
+            here.offset(MONSTER_SIGHT, MONSTER_SIGHT),
+        );
+        let near = self.entities.within(north_west, south_east);
+        let players = near.filter(|spot| spot.class == Class::Player && !is_safe(spot.pos));
+        let mut nearest = None;
+        for spot in players {
+            let rank = (here.distance(spot.pos), spot.id, spot.pos);
+            // Whether it is seen takes the longest to find out.
+            if nearest.is_none_or(|nearest| rank < nearest) && self.sees(here, spot.pos) {
+                nearest = Some(rank);
+            }
+        }
+        nearest.map(|(_, id, pos)| (id, pos))
     }
 
     /// Whether nothing opaque stands on the straight line between two tiles.

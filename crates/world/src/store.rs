@@ -3,30 +3,156 @@
 //! Whatever changes what is kept of a chunk ([`ChunkRecord`](crate::record::ChunkRecord)) goes through here or
 //! through the terrain, and is marked here: no caller has to think of it.
 
-use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 
-use crate::content::Class;
-use crate::coord::{ChunkPos, Pos};
+use crate::content::{Class, KindId};
+use crate::coord::{CHUNK_SIDE, ChunkPos, Pos};
 use crate::entity::{Body, Entity, EntityId, Player};
 use crate::paging::Marks;
 use crate::record::Resident;
 use crate::residents::{Dweller, Residents};
+use crate::table::{ChunkMap, EntityMap};
 
-/// An entity as its chunk's bucket knows it: enough to decide most questions without looking it up.
+/// An entity as its chunk knows it: what everybody who sees it may know of it, players' names, words and status
+/// aside. Most questions about what is somewhere are answered from here, without looking the entity up.
+///
+/// The fields are those of [`Entity`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spot {
-    pub(crate) id: EntityId,
-    pub(crate) pos: Pos,
-    pub(crate) class: Class,
+#[expect(missing_docs, reason = "they are those of `Entity`")]
+pub struct Spot {
+    pub id: EntityId,
+    pub pos: Pos,
+    pub kind: KindId,
+    pub hp: u16,
+    pub hp_max: u16,
+    pub elo: u16,
+    pub class: Class,
+    pub is_hostile: bool,
 }
 
-/// Owns the entities. Every entity has exactly one spot, in the bucket of its chunk; a bucket ascends by id
-/// and is never empty. Every monster is the body of exactly one dweller of its home's chunk.
+impl Spot {
+    fn of(entity: &Entity) -> Spot {
+        Spot {
+            id: entity.id,
+            pos: entity.pos,
+            kind: entity.kind,
+            hp: entity.hp,
+            hp_max: entity.hp_max,
+            elo: entity.elo,
+            class: entity.class(),
+            is_hostile: entity.is_hostile(),
+        }
+    }
+}
+
+/// The spots of a chunk, ascending by id.
+#[derive(Clone, Debug)]
+pub(crate) struct Bucket {
+    spots: Vec<Spot>,
+    /// Where in the chunk each of them is, along x and along y: what a view looks at of those that it does not show.
+    xs: Vec<u8>,
+    ys: Vec<u8>,
+    /// How many of them are monsters.
+    monsters: usize,
+}
+
+/// Room of a new bucket: as many as gather in a chunk of the caves on most days.
+const BUCKET_ROOM: usize = 16;
+
+impl Default for Bucket {
+    fn default() -> Bucket {
+        Bucket {
+            spots: Vec::with_capacity(BUCKET_ROOM),
+            xs: Vec::with_capacity(BUCKET_ROOM),
+            ys: Vec::with_capacity(BUCKET_ROOM),
+            monsters: 0,
+        }
+    }
+}
+
+impl Bucket {
+    /// Ascending by id.
+    pub(crate) fn spots(&self) -> &[Spot] {
+        &self.spots
+    }
+
+    /// Where in the chunk each spot is: the tiles from its western and from its northern edge.
+    pub(crate) fn places(&self) -> (&[u8], &[u8]) {
+        (&self.xs, &self.ys)
+    }
+
+    fn put(&mut self, spot: Spot) {
+        let (x, y) = place(spot.pos);
+        match self.spots.binary_search_by_key(&spot.id, |known| known.id) {
+            Ok(at) => (self.spots[at], self.xs[at], self.ys[at]) = (spot, x, y),
+            Err(at) => {
+                self.monsters += usize::from(spot.class == Class::Monster);
+                self.spots.insert(at, spot);
+                self.xs.insert(at, x);
+                self.ys.insert(at, y);
+            }
+        }
+    }
+
+    fn take(&mut self, id: EntityId) {
+        if let Ok(at) = self.spots.binary_search_by_key(&id, |known| known.id) {
+            let spot = self.spots.remove(at);
+            self.xs.remove(at);
+            self.ys.remove(at);
+            self.monsters -= usize::from(spot.class == Class::Monster);
+        }
+    }
+}
+
+/// Where in its chunk a position is.
+fn place(pos: Pos) -> (u8, u8) {
+    (pos.x.rem_euclid(CHUNK_SIDE) as u8, pos.y.rem_euclid(CHUNK_SIDE) as u8)
+}
+
+/// The entities by id. Players are few and asked for many times a tick, all others are many and hardly ever: players
+/// have a table of their own, which stays in the caches however much sleeps.
+#[derive(Clone, Debug, Default)]
+struct ById {
+    players: EntityMap<Entity>,
+    others: EntityMap<Entity>,
+}
+
+impl ById {
+    fn get(&self, id: &EntityId) -> Option<&Entity> {
+        self.players.get(id).or_else(|| self.others.get(id))
+    }
+
+    fn get_mut(&mut self, id: &EntityId) -> Option<&mut Entity> {
+        self.players.get_mut(id).or_else(|| self.others.get_mut(id))
+    }
+
+    fn insert(&mut self, id: EntityId, entity: Entity) {
+        let is_player = entity.player().is_some();
+        let table = if is_player { &mut self.players } else { &mut self.others };
+        table.insert(id, entity);
+    }
+
+    fn remove(&mut self, id: &EntityId) -> Option<Entity> {
+        self.players.remove(id).or_else(|| self.others.remove(id))
+    }
+
+    /// In no order.
+    fn values(&self) -> impl Iterator<Item = &Entity> {
+        self.players.values().chain(self.others.values())
+    }
+
+    fn len(&self) -> usize {
+        self.players.len() + self.others.len()
+    }
+}
+
+/// Owns the entities. Every entity has exactly one spot, in the bucket of its chunk, and that agrees with it. A
+/// bucket stays when it is empty, until its chunk is put away: who comes back needs it again. Every monster is the
+/// body of exactly one dweller of its home's chunk.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Entities {
-    by_id: BTreeMap<EntityId, Entity>,
-    buckets: BTreeMap<ChunkPos, Vec<Spot>>,
+    by_id: ById,
+    buckets: ChunkMap<Bucket>,
     residents: Residents,
     /// Chunks of which something else is to be kept than when this was last taken.
     pub(crate) marks: Marks,
@@ -93,6 +219,11 @@ impl Entities {
         self.residents.of(chunk)
     }
 
+    /// The chunks where somebody waits to come back, ascending.
+    pub(crate) fn mourning(&self) -> impl Iterator<Item = ChunkPos> {
+        self.residents.mourning()
+    }
+
     /// All that wait to come back, and from when on.
     pub(crate) fn dead(&self) -> impl Iterator<Item = (&Resident, u64)> {
         self.residents.dead()
@@ -132,6 +263,9 @@ impl Entities {
                 None => _ = self.take_away(spot.id),
             }
         }
+        if self.in_chunk(chunk).is_empty() {
+            self.buckets.remove(&chunk);
+        }
     }
 
     /// Moves an entity: the only way its position changes. Returns where it was.
@@ -142,8 +276,10 @@ impl Entities {
             self.marks.add(from.chunk());
             self.marks.add(to.chunk());
         }
-        let spot = Spot { id, pos: to, class: entity.class() };
-        self.take(id, from.chunk());
+        let spot = Spot::of(entity);
+        if from.chunk() != to.chunk() {
+            self.take(id, from.chunk());
+        }
         self.put(spot);
         Some(from)
     }
@@ -155,7 +291,9 @@ impl Entities {
     /// Whoever changes an entity through this leaves its id, position and class alone.
     pub(crate) fn get_mut(&mut self, id: EntityId) -> Option<Change<'_>> {
         let entity = self.by_id.get_mut(&id)?;
-        Some(Change { elo: entity.elo, touched: false, entity, marks: &mut self.marks })
+        let before = Spot::of(entity);
+        let books = (&mut self.marks, &mut self.buckets);
+        Some(Change { entity, books, before, touched: false })
     }
 
     /// A player's own: it belongs to no chunk.
@@ -165,7 +303,19 @@ impl Entities {
 
     /// The entities of a chunk, ascending by id.
     pub(crate) fn in_chunk(&self, chunk: ChunkPos) -> &[Spot] {
-        self.buckets.get(&chunk).map_or(&[], Vec::as_slice)
+        self.buckets.get(&chunk).map_or(&[], |bucket| &bucket.spots)
+    }
+
+    /// The bucket of a chunk, if anything was ever there.
+    pub(crate) fn bucket(&self, chunk: ChunkPos) -> Option<&Bucket> {
+        self.buckets.get(&chunk)
+    }
+
+    /// The monsters of a chunk, ascending by id.
+    pub(crate) fn monsters_in(&self, chunk: ChunkPos) -> impl Iterator<Item = Spot> {
+        let bucket = self.buckets.get(&chunk).filter(|bucket| bucket.monsters > 0);
+        let spots = bucket.map_or(&[][..], |bucket| &bucket.spots);
+        spots.iter().copied().filter(|spot| spot.class == Class::Monster)
     }
 
     /// The entities on a tile, ascending by id.
@@ -184,9 +334,11 @@ impl Entities {
         })
     }
 
-    /// All entities, ascending by id.
+    /// All entities, ascending by id. They are sorted for it: nothing for every tick.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Entity> {
-        self.by_id.values()
+        let mut all: Vec<&Entity> = self.by_id.values().collect();
+        all.sort_unstable_by_key(|entity| entity.id);
+        all.into_iter()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -204,8 +356,7 @@ impl Entities {
     }
 
     fn place(&mut self, entity: Entity) {
-        let spot = Spot { id: entity.id, pos: entity.pos, class: entity.class() };
-        self.put(spot);
+        self.put(Spot::of(&entity));
         self.by_id.insert(entity.id, entity);
     }
 
@@ -216,43 +367,40 @@ impl Entities {
     }
 
     fn put(&mut self, spot: Spot) {
-        let bucket = self.buckets.entry(spot.pos.chunk()).or_default();
-        match bucket.binary_search_by_key(&spot.id, |known| known.id) {
-            Ok(at) => bucket[at] = spot,
-            Err(at) => bucket.insert(at, spot),
-        }
+        self.buckets.entry(spot.pos.chunk()).or_default().put(spot);
     }
 
     fn take(&mut self, id: EntityId, chunk: ChunkPos) {
-        let Some(bucket) = self.buckets.get_mut(&chunk) else {
-            return;
-        };
-        bucket.retain(|spot| spot.id != id);
-        if bucket.is_empty() {
-            self.buckets.remove(&chunk);
+        if let Some(bucket) = self.buckets.get_mut(&chunk) {
+            bucket.take(id);
         }
     }
 
     /// Panics unless buckets and entities agree.
     #[cfg(test)]
     pub(crate) fn check(&self) {
-        let spots: usize = self.buckets.values().map(Vec::len).sum();
+        let spots: usize = self.buckets.values().map(|bucket| bucket.spots.len()).sum();
         assert_eq!(spots, self.by_id.len());
-        for (chunk, bucket) in &self.buckets {
-            assert!(bucket.is_sorted_by(|a, b| a.id < b.id) && !bucket.is_empty());
-            for spot in bucket {
-                let entity = &self.by_id[&spot.id];
-                assert_eq!((entity.pos, entity.class()), (spot.pos, spot.class));
+        self.buckets.iter().for_each(|(chunk, Bucket { spots, xs, ys, monsters })| {
+            let places = xs.iter().copied().zip(ys.iter().copied());
+            assert!(places.eq(spots.iter().map(|spot| place(spot.pos))) && xs.len() == ys.len());
+            assert!(spots.is_sorted_by(|a, b| a.id < b.id));
+            for spot in spots {
+                let entity = self.get(spot.id).unwrap();
+                assert_eq!(Spot::of(entity), *spot);
                 assert_eq!(entity.pos.chunk(), *chunk);
             }
-        }
+            let living = spots.iter().filter(|spot| spot.class == Class::Monster);
+            assert_eq!(living.count(), *monsters);
+        });
         let mut bodies: Vec<EntityId> =
             self.residents.iter().filter_map(|dweller| dweller.body).collect();
         bodies.sort_unstable();
-        let monsters = self.by_id.values().filter(|entity| entity.monster().is_some());
+        let monsters = self.iter().filter(|entity| entity.monster().is_some());
         assert_eq!(bodies, monsters.map(|entity| entity.id).collect::<Vec<_>>());
         for dweller in self.residents.iter() {
-            let home = dweller.body.map(|body| self.by_id[&body].monster().map(|own| own.home));
+            let home =
+                dweller.body.map(|body| self.get(body).unwrap().monster().map(|own| own.home));
             assert!(home.is_none_or(|home| home == Some(dweller.resident.home)));
         }
     }
@@ -261,20 +409,20 @@ impl Entities {
     #[cfg(test)]
     pub(crate) fn clear_but_players(&mut self) {
         self.residents.clear();
-        let others = self.by_id.values().filter(|entity| entity.player().is_none());
+        let others = self.iter().filter(|entity| entity.player().is_none());
         for id in others.map(|entity| entity.id).collect::<Vec<_>>() {
             self.take_away(id);
         }
     }
 }
 
-/// An entity that is being changed. When this ends, the chunk whose record it changes is marked.
+/// An entity that is being changed. When this ends, its spot says what it is now, and the chunk whose record it
+/// changes is marked.
 #[derive(Debug)]
 pub(crate) struct Change<'a> {
     entity: &'a mut Entity,
-    marks: &'a mut Marks,
-    /// The rating before: all that is kept of a living monster and can change.
-    elo: u16,
+    books: (&'a mut Marks, &'a mut ChunkMap<Bucket>),
+    before: Spot,
     touched: bool,
 }
 
@@ -295,9 +443,20 @@ impl DerefMut for Change<'_> {
 
 impl Drop for Change<'_> {
     fn drop(&mut self) {
-        // Monsters change all the time in ways that nobody keeps: where they are, hit points, moods.
-        if self.touched && (self.entity.is_static() || self.entity.elo != self.elo) {
-            self.marks.add_if(keeper(self.entity));
+        if !self.touched {
+            return;
+        }
+        let (marks, buckets) = &mut self.books;
+        let now = Spot::of(self.entity);
+        // Monsters change all the time in ways that nobody keeps: where they are, hit points, moods. All that is
+        // kept of a living one and can change is its rating.
+        if self.entity.is_static() || now.elo != self.before.elo {
+            marks.add_if(keeper(self.entity));
+        }
+        if now != self.before
+            && let Some(bucket) = buckets.get_mut(&now.pos.chunk())
+        {
+            bucket.put(now);
         }
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! In a paged world nothing comes or goes by itself: chunks are put in and removed by the world.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::chunk::{Chunk, PaletteFull};
 use crate::content::{Content, TileId};
@@ -13,6 +13,7 @@ use crate::coord::{ChunkPos, Pos};
 use crate::generation::Generator;
 use crate::hash::Fnv;
 use crate::paging::Marks;
+use crate::table::{ChunkMap, Counts};
 
 #[derive(Clone, Debug)]
 struct Slot {
@@ -28,11 +29,11 @@ struct Slot {
 #[derive(Clone, Debug)]
 pub(crate) struct Terrain {
     seed: u64,
-    chunks: BTreeMap<ChunkPos, Slot>,
+    chunks: ChunkMap<Slot>,
     /// How many players each active chunk is near to.
-    near: BTreeMap<ChunkPos, u32>,
-    /// Changed in this tick.
-    dirty: BTreeSet<ChunkPos>,
+    near: Counts,
+    /// Changed in this tick; ascending.
+    dirty: Vec<ChunkPos>,
     /// Chunks whose inhabitants exist; it only grows.
     populated: BTreeSet<ChunkPos>,
     edited: usize,
@@ -47,9 +48,9 @@ impl Terrain {
     pub(crate) fn new(seed: u64, idle_limit: usize) -> Terrain {
         Terrain {
             seed,
-            chunks: BTreeMap::new(),
-            near: BTreeMap::new(),
-            dirty: BTreeSet::new(),
+            chunks: ChunkMap::default(),
+            near: Counts::default(),
+            dirty: Vec::new(),
             populated: BTreeSet::new(),
             edited: 0,
             idle_limit,
@@ -140,7 +141,7 @@ impl Terrain {
         Some((slot.generator, slot.edited.then_some(&slot.chunk)))
     }
 
-    /// All chunks in memory with the tick in which each was loaded or last near a player, in a fixed order.
+    /// All chunks in memory with the tick in which each was loaded or last near a player, in no order.
     pub(crate) fn used(&self) -> impl Iterator<Item = (u64, ChunkPos)> {
         self.chunks.iter().map(|(&pos, slot)| (slot.used, pos))
     }
@@ -148,31 +149,26 @@ impl Terrain {
     /// A player came near this chunk.
     pub(crate) fn enter(&mut self, pos: ChunkPos) {
         if pos.is_ground() {
-            *self.near.entry(pos).or_default() += 1;
+            self.near.add(pos);
         }
     }
 
     /// A player that had come near is no longer.
     pub(crate) fn leave(&mut self, pos: ChunkPos, now: u64) {
-        let Some(count) = self.near.get_mut(&pos) else {
-            return;
-        };
-        *count -= 1;
-        if *count == 0 {
-            self.near.remove(&pos);
-            if let Some(slot) = self.chunks.get_mut(&pos) {
-                slot.used = now;
-            }
+        if self.near.take(pos)
+            && let Some(slot) = self.chunks.get_mut(&pos)
+        {
+            slot.used = now;
         }
     }
 
     pub(crate) fn is_active(&self, pos: ChunkPos) -> bool {
-        self.near.contains_key(&pos)
+        self.near.contains(pos)
     }
 
-    /// The chunks near players, in a fixed order.
+    /// The chunks near players, in no order.
     pub(crate) fn active(&self) -> impl Iterator<Item = ChunkPos> {
-        self.near.keys().copied()
+        self.near.chunks()
     }
 
     /// Changes a tile of a loaded chunk; false where none is loaded or nothing changed.
@@ -185,7 +181,9 @@ impl Terrain {
         if changed {
             self.edited += usize::from(!slot.edited);
             slot.edited = true;
-            self.dirty.insert(chunk);
+            if let Err(at) = self.dirty.binary_search(&chunk) {
+                self.dirty.insert(at, chunk);
+            }
             self.marks.add(chunk);
         }
         Ok(changed)
@@ -202,7 +200,7 @@ impl Terrain {
 
     /// Ends a tick: what changed in it gets its next version (protocol, R10).
     pub(crate) fn raise_versions(&mut self) {
-        for pos in std::mem::take(&mut self.dirty) {
+        for pos in self.dirty.drain(..) {
             if let Some(slot) = self.chunks.get_mut(&pos) {
                 slot.chunk.raise_version();
                 self.marks.add(pos);
@@ -215,7 +213,9 @@ impl Terrain {
     }
 
     pub(crate) fn hash_into(&self, fnv: &mut Fnv) {
-        for (pos, slot) in self.chunks.iter().filter(|(_, slot)| slot.edited) {
+        let mut edited: Vec<_> = self.chunks.iter().filter(|(_, slot)| slot.edited).collect();
+        edited.sort_unstable_by_key(|(pos, _)| **pos);
+        for (pos, slot) in edited {
             fnv.i32(pos.x);
             fnv.i32(pos.y);
             fnv.u16(slot.chunk.version());
@@ -240,7 +240,7 @@ impl Terrain {
         let mut idle: Vec<(u64, ChunkPos)> = self
             .chunks
             .iter()
-            .filter(|(pos, slot)| !slot.edited && !self.near.contains_key(pos))
+            .filter(|(pos, slot)| !slot.edited && !self.near.contains(**pos))
             .map(|(pos, slot)| (slot.used, *pos))
             .collect();
         idle.sort_unstable();

@@ -67,8 +67,17 @@ pub struct World {
     pub(crate) entities: Entities,
     pub(crate) players: BTreeSet<EntityId>,
     pub(crate) paging: Option<Paging>,
+    pub(crate) scratch: Scratch,
     events: Vec<Event>,
     dropped_events: u64,
+}
+
+/// Lists that every tick makes anew, kept for their room.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scratch {
+    pub(crate) monsters: Vec<EntityId>,
+    pub(crate) players: Vec<EntityId>,
+    pub(crate) mourning: Vec<ChunkPos>,
 }
 
 impl World {
@@ -82,6 +91,7 @@ impl World {
             entities: Entities::default(),
             players: BTreeSet::new(),
             paging: None,
+            scratch: Scratch::default(),
             events: Vec::new(),
             dropped_events: 0,
         }
@@ -266,11 +276,11 @@ impl World {
     /// Moves an entity. A player takes its 3x3 along, and stays where it is (false) while a paged world does not
     /// have the new one in memory: no player ever stands where its surroundings are unknown.
     pub(crate) fn relocate(&mut self, id: EntityId, to: Pos) -> bool {
-        let Some(old) = self.entities.get(id).map(|entity| entity.pos.chunk()) else {
+        let Some(entity) = self.entities.get(id) else {
             return false;
         };
-        let new = to.chunk();
-        let crosses = old != new && self.players.contains(&id);
+        let (old, new) = (entity.pos.chunk(), to.chunk());
+        let crosses = old != new && entity.player().is_some();
         if crosses && !self.is_ready(to) {
             return false;
         }

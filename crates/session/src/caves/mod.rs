@@ -44,6 +44,7 @@ mod play;
 mod server;
 mod session;
 mod ticks;
+mod timers;
 mod welcome;
 
 pub use crate::peers::SessionId;

@@ -103,6 +103,13 @@ impl Server {
         }
     }
 
+    /// As [`Server::note_sent`], where it is known whose the datagram is.
+    pub fn note_sent_to(&mut self, id: SessionId, bytes: usize) {
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.figures.sent.note(bytes);
+        }
+    }
+
     /// One that is shown out ends as soon as its client has been told everything.
     pub(super) fn end_if_told(&mut self, now: Instant, id: SessionId) {
         if let Some(session) = self.sessions.get(id)

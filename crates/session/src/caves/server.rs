@@ -1,6 +1,6 @@
 //! The server's side of all sessions.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use caves_link::bucket::TokenBucket;
@@ -18,6 +18,7 @@ use super::gauges::ServerGauges;
 use super::join::{self, Ban, ClientEntry, UsedNonces};
 use super::outbox::{Answer, Outbox};
 use super::session::{JoinRecord, QueuedEvent, Session, SessionView};
+use super::timers::Timers;
 use super::{OwnedAction, SESSION_TIMEOUT};
 use crate::fault::{Fault, Faults};
 use crate::peers::{SessionId, Slots};
@@ -197,7 +198,7 @@ pub struct Server {
     pub(super) used: UsedNonces,
     pub(super) outbox: Outbox,
     pub(super) events: VecDeque<ServerEvent>,
-    pub(super) timers: BTreeSet<(Instant, SessionId)>,
+    pub(super) timers: Timers,
     pub(super) ready: VecDeque<SessionId>,
     pub(super) refusals: TokenBucket,
     pub(super) tick: Tick,
@@ -241,7 +242,7 @@ impl Server {
             used: UsedNonces::default(),
             outbox: Outbox::default(),
             events: VecDeque::new(),
-            timers: BTreeSet::new(),
+            timers: Timers::default(),
             ready: VecDeque::new(),
             refusals: TokenBucket::new(REFUSALS_TOLD, REFUSALS_TOLD, now),
             tick: Tick::new(0),
@@ -434,7 +435,7 @@ impl Server {
 
     /// Does what is due: sessions that fell silent end, events are repeated.
     pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some((_, id)) = self.timers.pop_first_if_due(now) {
+        while let Some(id) = self.timers.pop_due(now) {
             let Some(session) = self.sessions.get_mut(id) else { continue };
             session.timer = None;
             if let Some((until, reason)) = session.leaving
@@ -466,7 +467,7 @@ impl Server {
 
     /// When to call [`Server::handle_timeout`] or [`Server::poll_transmit`] at the latest.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        Deadline::earliest([self.timers.first().map(|(due, _)| *due), self.outbox.deadline()])
+        Deadline::earliest([self.timers.next(), self.outbox.deadline()])
     }
 
     /// Writes the next datagram that is due into `buf`, which has room for 1200 bytes.
@@ -527,10 +528,10 @@ impl Server {
         ]);
         if session.timer != due {
             if let Some(old) = session.timer {
-                self.timers.remove(&(old, id));
+                self.timers.remove(old, id);
             }
             if let Some(due) = due {
-                self.timers.insert((due, id));
+                self.timers.insert(due, id);
             }
             session.timer = due;
         }
@@ -688,7 +689,7 @@ impl Server {
             self.by_account.remove(&account);
         }
         if let Some(due) = session.timer {
-            self.timers.remove(&(due, id));
+            self.timers.remove(due, id);
         }
         if session.ready {
             self.ready.retain(|ready| *ready != id);
@@ -713,19 +714,5 @@ impl Server {
         if self.refusals.take(now) {
             self.events.push_back(refused);
         }
-    }
-}
-
-/// The timers that are due.
-trait PopDue {
-    fn pop_first_if_due(&mut self, now: Instant) -> Option<(Instant, SessionId)>;
-}
-
-impl PopDue for BTreeSet<(Instant, SessionId)> {
-    fn pop_first_if_due(&mut self, now: Instant) -> Option<(Instant, SessionId)> {
-        if self.first()?.0 > now {
-            return None;
-        }
-        self.pop_first()
     }
 }

@@ -122,6 +122,74 @@ impl Entity<'_> {
     pub const fn len(&self) -> usize {
         Self::BASE_LEN + self.meta.len()
     }
+
+    /// The fixed part of the entry, which says that `meta_len` bytes of metadata follow. For those who write many
+    /// entries and keep the count of [`EntityBuilder`] themselves.
+    ///
+    /// ```
+    /// use caves_wire::caves::{EntitiesHead, EntitiesView, Entity, EntityFlags, EntityId, Tick};
+    ///
+    /// let stone = Entity {
+    ///     id: EntityId(7), type_id: 9, x: 3, y: -4, hp: 0, hp_max: 0, elo: 0,
+    ///     flags: EntityFlags::STATIC, meta: &[],
+    /// };
+    /// let mut packet = [0; EntitiesHead::LEN + Entity::BASE_LEN];
+    /// EntitiesHead { tick: Tick::new(5), count: 1, more_follow: false }.emit(&mut packet)?;
+    /// packet[EntitiesHead::LEN..].copy_from_slice(&stone.base(0));
+    /// let view = EntitiesView::parse(&packet)?;
+    /// assert_eq!(view.entities().next().unwrap().to_entity(), stone);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn base(&self, meta_len: u8) -> [u8; 18] {
+        let raw = RawEntry {
+            id: self.id.0.into(),
+            type_id: self.type_id.into(),
+            pos_x: self.x.into(),
+            pos_y: self.y.into(),
+            hp: self.hp.into(),
+            hp_max: self.hp_max.into(),
+            elo: self.elo.into(),
+            entity_flags: self.flags.0,
+            meta_len,
+        };
+        let mut base = [0; 18];
+        base.copy_from_slice(raw.as_bytes());
+        base
+    }
+}
+
+/// The fixed part of an EntityPacket, before its entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EntitiesHead {
+    /// The tick that the entities are of.
+    pub tick: Tick,
+    /// Entries in this packet.
+    pub count: u8,
+    /// Whether more packets of this tick follow.
+    pub more_follow: bool,
+}
+
+impl EntitiesHead {
+    /// Bytes of the fixed part.
+    pub const LEN: usize = HEAD;
+
+    /// Writes it to the start of `buf`.
+    ///
+    /// # Errors
+    /// `buf` is shorter than [`EntitiesHead::LEN`].
+    pub fn emit(&self, buf: &mut [u8]) -> Result<usize, EmitError> {
+        let got = buf.len();
+        let short = EmitError::Buffer { packet: Raw::NAME, needed: HEAD, got };
+        let raw = Raw {
+            header: Header::new(Raw::TYPE, ClientType::OFFICIAL),
+            tick: self.tick.get().into(),
+            entity_count: self.count,
+            packet_flags: if self.more_follow { MORE } else { 0 },
+        };
+        buf.get_mut(..HEAD).ok_or(short)?.copy_from_slice(raw.as_bytes());
+        Ok(HEAD)
+    }
 }
 
 /// Fills one EntityPacket entry by entry, feeding the tick's checksum as it writes (R13, R14).
@@ -179,19 +247,8 @@ impl<'b> EntityBuilder<'b> {
         if end > MAX_DATAGRAM || self.count == u8::MAX {
             return Ok(false);
         }
-        let raw = RawEntry {
-            id: entity.id.0.into(),
-            type_id: entity.type_id.into(),
-            pos_x: entity.x.into(),
-            pos_y: entity.y.into(),
-            hp: entity.hp.into(),
-            hp_max: entity.hp_max.into(),
-            elo: entity.elo.into(),
-            entity_flags: entity.flags.0,
-            meta_len: entity.meta.len() as u8,
-        };
         let (base, meta) = room.split_at_mut(Entity::BASE_LEN);
-        base.copy_from_slice(raw.as_bytes());
+        base.copy_from_slice(&entity.base(entity.meta.len() as u8));
         meta.copy_from_slice(entity.meta);
         self.checksum.update(room);
         self.len = end;
@@ -206,13 +263,8 @@ impl<'b> EntityBuilder<'b> {
 
     /// Completes the packet: its length, and the checksum of the tick's packets up to here.
     pub fn finish(self, more_follow: bool) -> (usize, Fnv32) {
-        let raw = Raw {
-            header: Header::new(Raw::TYPE, ClientType::OFFICIAL),
-            tick: self.tick.get().into(),
-            entity_count: self.count,
-            packet_flags: if more_follow { MORE } else { 0 },
-        };
-        self.buf[..HEAD].copy_from_slice(raw.as_bytes());
+        // There is room for it: that was checked at the start.
+        let _ = EntitiesHead { tick: self.tick, count: self.count, more_follow }.emit(self.buf);
         (self.len, self.checksum)
     }
 }

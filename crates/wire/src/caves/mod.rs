@@ -48,7 +48,9 @@ pub use challenge::{Challenge, ChallengeView};
 pub use chunk::{Chunk, ChunkView, MAX_PALETTE, Paletted};
 pub use detail::{Detail, DetailView, MAX_DETAIL_META};
 pub use echo::{Echo, EchoKind, EchoView};
-pub use entity::{EntitiesView, Entity, EntityBuilder, EntityFlags, EntityIter, EntityView};
+pub use entity::{
+    EntitiesHead, EntitiesView, Entity, EntityBuilder, EntityFlags, EntityIter, EntityView,
+};
 pub use event::{Event, EventAck, EventAckView, EventKind, EventView, MAX_EVENT_TEXT};
 pub use header::{HeaderView, MAGIC, PacketType, VERSION};
 pub use hello::{Hello, HelloView};
