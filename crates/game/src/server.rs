@@ -1,6 +1,5 @@
 //! A whole server: sessions, a world, and one tick after the other.
 
-mod batch;
 mod keep;
 mod operate;
 mod stream;
@@ -27,7 +26,6 @@ use crate::replicate::{self, ChunkState, VersionOffset};
 use crate::save::Keep;
 use crate::words;
 
-pub use batch::{BATCH, Batch, Run};
 use keep::Keeping;
 pub use keep::SaveTicket;
 pub use operate::Told;
@@ -147,6 +145,8 @@ pub struct Server {
     tick: Tick,
     period: Duration,
     next_tick: Option<Instant>,
+    /// A tick was due before the one before it was sent.
+    is_held: bool,
     stream: Stream,
     questions: VecDeque<(SessionId, EntityId)>,
     events: VecDeque<ServerEvent>,
@@ -189,6 +189,7 @@ impl Server {
             tick,
             period,
             next_tick: Some(now + period),
+            is_held: false,
             stream: Stream::new(),
             questions: VecDeque::new(),
             events: VecDeque::new(),
@@ -221,7 +222,13 @@ impl Server {
         self.sessions.handle_timeout(now);
         self.follow_sessions(now);
         self.executed.clear();
-        let mut left = CATCH_UP;
+        if !self.stream.is_empty() {
+            // Everybody is sent a tick before there is another one: under too much load all ticks come
+            // later, and nobody's alone.
+            self.is_held |= self.next_tick.is_some_and(|due| due <= now);
+            return;
+        }
+        let mut left = if std::mem::take(&mut self.is_held) { 1 } else { CATCH_UP };
         while let Some(due) = self.next_tick.filter(|due| *due <= now) {
             if left == 0 {
                 let late = now.saturating_since(due).as_micros() / self.period.as_micros() + 1;
@@ -242,7 +249,9 @@ impl Server {
 
     /// When to call [`Server::handle_timeout`] at the latest.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        Deadline::earliest([self.next_tick, self.sessions.poll_timeout()])
+        // While a tick is being sent none is due.
+        let tick = self.next_tick.filter(|_| self.stream.is_empty());
+        Deadline::earliest([tick, self.sessions.poll_timeout()])
     }
 
     /// Writes the next datagram into `buf`, which has room for 1200 bytes.

@@ -11,7 +11,6 @@ mod stage;
 use std::time::Duration;
 
 use caves_counting::Counting;
-use caves_game::Batch;
 use stage::{Plan, Stage};
 
 #[global_allocator]
@@ -35,38 +34,7 @@ fn six_hundred_ticks_allocate_nothing() {
     };
     let saves = walk(plains);
     assert_eq!(saves, TICKS / 10, "one a second");
-    compare_batches(plains);
     assert_eq!(walk(Plan { kept: None, stride: 24, ..plains }), 0);
-}
-
-/// What is sent in batches is the same, datagram by datagram, and a batch allocates nothing either.
-fn compare_batches(plan: Plan) {
-    let [mut single, mut batched] = [plan; 2].map(|plan| Stage::open(plan).expect("let in"));
-    let (mut batch, mut buf, mut full) = (Batch::new(), [0; 1200], 0);
-    for tick in 0..20 {
-        for stage in [&mut single, &mut batched] {
-            stage.write_actions();
-            stage.receive();
-            stage.run_tick();
-            stage.answer_store();
-        }
-        let now = single.now();
-        loop {
-            let before = ALLOCATOR.made();
-            let more = batched.server.poll_transmits(now, &mut batch);
-            assert!(tick < 10 || ALLOCATOR.made() == before, "in tick {tick}");
-            full += usize::from(batch.len() == caves_game::BATCH);
-            for (to, datagram) in batch.datagrams() {
-                let sent = single.server.poll_transmit(now, &mut buf).expect("as many");
-                assert_eq!((sent.to, &buf[..sent.len]), (to, datagram), "in tick {tick}");
-            }
-            if !more {
-                break;
-            }
-        }
-        assert_eq!(single.server.poll_transmit(now, &mut buf), None);
-    }
-    assert!(full > 20 * 2, "{full} full batches");
 }
 
 /// Counts what is allocated, and how many saves there were.

@@ -167,6 +167,11 @@ impl Update {
         self.packets
     }
 
+    /// Bytes of the first packet.
+    pub(crate) fn first_len(&self) -> usize {
+        EntitiesHead::LEN + self.cuts.first().map_or(0, |cut| cut.end)
+    }
+
     /// Writes one of the packets into `buf`.
     pub(crate) fn emit(&self, packet: usize, tick: Tick, buf: &mut [u8]) -> Option<usize> {
         let Cut { end, count } = *self.cuts[..self.packets].get(packet)?;

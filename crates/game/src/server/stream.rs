@@ -6,7 +6,7 @@ use caves_link::time::Instant;
 use caves_session::caves::SessionId;
 use caves_session::fault::Fault;
 use caves_session::{Peer, Transmit};
-use caves_wire::caves::ChunkEntry;
+use caves_wire::caves::{ChunkEntry, Features, State};
 use caves_wire::fnv::fnv1a_many;
 use caves_world::{ChunkPos, EntityId, Pos};
 
@@ -47,6 +47,9 @@ struct Member {
     manifest: [ChunkEntry; 9],
     update: Update,
     checksum: u32,
+    /// Whether the entities go first: with the shorter state behind them they are one write to a kernel that
+    /// segments. For those who asked for `burst` (section 2); others expect the state first.
+    is_state_last: bool,
 }
 
 impl Stream {
@@ -62,6 +65,11 @@ impl Stream {
             packets: ChunkPackets::new(),
             scratch: Scratch::default(),
         }
+    }
+
+    /// Whether all of the tick is sent.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.turn == self.members
     }
 
     /// Nothing more of this tick is sent.
@@ -112,6 +120,8 @@ impl Server {
             let member = &mut stream.group[stream.members];
             member.update.fill(&self.world, &stream.tags, entity, view, &mut stream.scratch);
             (member.session, member.entity, member.pos) = (Some(id), Some(entity), pos);
+            member.is_state_last = view.features().contains(Features::BURST)
+                && member.update.first_len() >= State::LEN;
             member.manifest = replicate::manifest(&self.world, self.offset, pos);
             stream.members += 1;
         }
@@ -144,11 +154,13 @@ impl Server {
         let (to, step) = (member.to?, stream.step?);
         stream.step = Some(step + 1);
         let packets = member.update.packets();
-        let len = if step == 0 {
+        let state = if member.is_state_last { packets } else { 0 };
+        let len = if step == state {
             let (manifest, checksum) = (member.manifest, member.checksum);
             replicate::emit_state(self.tick, manifest, member.entity?, checksum, buf)
         } else if step <= packets {
-            member.update.emit(step - 1, self.tick, buf)
+            let before = usize::from(step > state);
+            member.update.emit(step - before, self.tick, buf)
         } else {
             let chunk = stream.chunks.pop_front()?;
             if self.sessions.faults().has(Fault::TearsChunks) {
