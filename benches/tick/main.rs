@@ -103,7 +103,9 @@ fn main() -> anyhow::Result<()> {
         kept: Some(Duration::from_secs(100_000)),
     };
     let plans = [
+        ("100 players, 11 in view", plan(100, 1, 10, 0)),
         ("100 players, 66 in view", plan(100, 1, 65, 0)),
+        ("100 players, 200 in view", plan(100, 1, 199, 0)),
         ("1000 players, 11 in view", plan(1000, 1, 10, 0)),
         ("1000 players, 30 in view", plan(1000, 1, 29, 0)),
         ("1000 players, 66 in view", plan(1000, 1, 65, 0)),

@@ -158,7 +158,7 @@ impl Stage {
     pub fn write_actions(&mut self) {
         self.now += PERIOD;
         self.tick += 1;
-        let east = self.tick / self.stride % 2 == 0;
+        let east = (self.tick / self.stride).is_multiple_of(2);
         let direction = if east { Direction::East } else { Direction::West };
         for line in &mut self.lines {
             let packet = ActionPacket {
