@@ -153,6 +153,10 @@ fn heal(site: &mut Site, seat: usize, link: LinkConfig) -> Option<Duration> {
         // A rat may have killed the player meanwhile, who wakes up at the entrance.
         site.set_link(seat, link);
         go_to(site, seat, stand)?;
+        if is_open(site, target) {
+            // A dig of before took effect late, while chunks passed: another wall.
+            return heal(site, seat, link);
+        }
         site.set_link(seat, LinkConfig { mtu: Some(NO_CHUNKS), ..link });
         let _ = site.act(seat, Command::Dig(way));
         if site.until(2000, |site| is_open(site, target) || is_idle(site, seat)).is_some()

@@ -32,7 +32,7 @@ fn a_seed_is_the_same_run_each_time() {
 /// A deliberate fault, the seed at which the storm finds it, and the invariant that it breaks.
 const FAULTS: [(Fault, u64, &str); 24] = [
     (Fault::ActsTwice, 0, "once"),
-    (Fault::ForgetsGuard, 5, "order"),
+    (Fault::ForgetsGuard, 58, "order"),
     (Fault::TurnsRound, 0, "origin"),
     (Fault::LiesOfExecuted, 0, "bits"),
     (Fault::LosesActions, 0, "arrive"),
