@@ -13,6 +13,8 @@ use crate::{Config, Server, Summary};
 
 /// Trouble of one kind is told this often at most.
 const QUIET: Duration = Duration::from_secs(1);
+/// Dropped ticks are told together, this often.
+const TOGETHER: Duration = Duration::from_secs(10);
 
 /// Says that a server starts; `source` is where its configuration comes from, `sockets` where its
 /// sockets do.
@@ -68,8 +70,30 @@ pub(crate) fn event(event: &ServerEvent) {
         ServerEvent::Refused { name, peer, reason } => {
             info!(name = &**name, %peer, %reason, "refused");
         }
-        ServerEvent::TicksDropped { count } => warn!(count, "ticks dropped: the server is late"),
+        // They are told together: see [`Late`].
+        ServerEvent::TicksDropped { .. } => {}
         other => info!(event = ?other, "something else"),
+    }
+}
+
+/// Ticks that never were. Under too much load there is one after the other, and one line for many.
+#[derive(Debug, Default)]
+pub(crate) struct Late {
+    untold: u64,
+    quiet_until: Option<Instant>,
+}
+
+impl Late {
+    /// How many ticks there were none, lately.
+    pub(crate) fn note(&mut self, now: Instant, event: &ServerEvent) {
+        if let ServerEvent::TicksDropped { count } = event {
+            self.untold += count;
+        }
+        if self.untold > 0 && self.quiet_until.is_none_or(|until| until <= now) {
+            self.quiet_until = Some(now + TOGETHER);
+            warn!(count = self.untold, "ticks dropped: the server is late");
+            self.untold = 0;
+        }
     }
 }
 
