@@ -47,7 +47,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// With so many players datagrams come all the time, and to be woken by each costs as much as to read it ...
 const CROWD: usize = 50;
 /// ... so the loop rests so long between two looks, which nobody notices.
-const REST: Duration = Duration::from_millis(1);
+const REST: Duration = Duration::from_millis(2);
 /// Saying goodbye to everybody ends after this, said or not.
 const LONGEST_GOODBYE: Duration = Duration::from_secs(1);
 /// The last save ends after this, done or not: a service manager waits for 90 seconds.
