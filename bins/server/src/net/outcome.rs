@@ -74,7 +74,7 @@ pub enum RunError {
 /// Who stopped the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
-    /// [`StopHandle::stop`].
+    /// [`StopHandle::stop`](crate::StopHandle::stop).
     Asked,
     /// SIGINT or SIGTERM.
     Signal,
