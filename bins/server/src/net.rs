@@ -44,7 +44,8 @@ const STALL: Duration = Duration::from_millis(500);
 const ROUNDS_AFTER_STALL: usize = 64;
 /// The loop looks around this often even if nothing is due.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// With so many players datagrams come all the time, and to be woken by each costs as much as to read it ...
+/// With so many players what saves time counts: datagrams to one peer are joined, and since they come all the time,
+/// and to be woken by each costs as much as to read it ...
 const CROWD: usize = 50;
 /// ... so the loop rests so long between two looks, which nobody notices.
 const REST: Duration = Duration::from_millis(2);
@@ -396,6 +397,7 @@ impl Server {
 
     /// Sends what is due, within a budget; `true` when that was spent.
     fn send(&mut self, outbox: &mut Outbox) -> bool {
+        outbox.set_joins(self.game.players() >= CROWD);
         for _ in 0..SEND_BUDGET {
             let now = self.clock.now();
             let room = match outbox.room() {

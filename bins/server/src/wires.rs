@@ -124,12 +124,21 @@ pub(crate) struct Outbox {
     used: usize,
     entries: Vec<Entry>,
     sender: Sender,
+    /// Whether datagrams to one peer are to be one entry.
+    joins: bool,
 }
 
 impl Outbox {
     pub(crate) fn new() -> Self {
         let arena = vec![0; ARENA].into();
-        Self { arena, used: 0, entries: Vec::with_capacity(ENTRIES), sender: Sender::new() }
+        let entries = Vec::with_capacity(ENTRIES);
+        Self { arena, used: 0, entries, sender: Sender::new(), joins: true }
+    }
+
+    /// Whether datagrams to one peer go as one from now on. On the machine itself a recording shows them
+    /// before they are cut, as one that is too long: with few players that would puzzle more than it saves.
+    pub(crate) const fn set_joins(&mut self, joins: bool) {
+        self.joins = joins;
     }
 
     /// Where the next datagram is to be written; `None` when this has to be flushed first.
@@ -143,7 +152,7 @@ impl Outbox {
         let bytes = self.used..self.used + len;
         self.used = bytes.end;
         match self.entries.last_mut() {
-            Some(last) if self.sender.offloads() && last.takes(to, len) => {
+            Some(last) if self.joins && self.sender.offloads() && last.takes(to, len) => {
                 last.bytes.end = bytes.end;
                 last.segments += 1;
             }
