@@ -145,8 +145,8 @@ pub struct Server {
     tick: Tick,
     period: Duration,
     next_tick: Option<Instant>,
-    /// A tick was due before the one before it was sent.
-    is_held: bool,
+    /// When the last datagram of a tick was asked for.
+    sent_at: Instant,
     stream: Stream,
     questions: VecDeque<(SessionId, EntityId)>,
     events: VecDeque<ServerEvent>,
@@ -189,7 +189,7 @@ impl Server {
             tick,
             period,
             next_tick: Some(now + period),
-            is_held: false,
+            sent_at: Instant::ZERO,
             stream: Stream::new(),
             questions: VecDeque::new(),
             events: VecDeque::new(),
@@ -225,15 +225,17 @@ impl Server {
         if !self.stream.is_empty() {
             // Everybody is sent a tick before there is another one: under too much load all ticks come
             // later, and nobody's alone.
-            self.is_held |= self.next_tick.is_some_and(|due| due <= now);
             return;
         }
-        let mut left = if std::mem::take(&mut self.is_held) { 1 } else { CATCH_UP };
+        // One that was due before the last one was sent is not made up for: it would be sent to nobody.
+        let was_held = self.next_tick.is_some_and(|due| due <= self.sent_at);
+        let mut left = if was_held { 1 } else { CATCH_UP };
         while let Some(due) = self.next_tick.filter(|due| *due <= now) {
             if left == 0 {
                 let late = now.saturating_since(due).as_micros() / self.period.as_micros() + 1;
                 self.events.push_back(ServerEvent::TicksDropped { count: late as u64 });
-                self.next_tick = Some(now + self.period);
+                // The first that is not due yet: no more is dropped than is told.
+                self.next_tick = Some(due + self.period.saturating_mul(late as u32));
                 break;
             }
             left -= 1;
@@ -259,7 +261,14 @@ impl Server {
         let other = self.sessions.poll_transmit(now, buf).or_else(|| self.next_detail(buf));
         match other {
             Some(transmit) => self.sessions.note_sent(transmit.to, transmit.len),
-            None => return self.next_of_stream(now, buf),
+            None => {
+                let streaming = !self.stream.is_empty();
+                let next = self.next_of_stream(now, buf);
+                if streaming && next.is_none() {
+                    self.sent_at = now;
+                }
+                return next;
+            }
         }
         other
     }
