@@ -216,7 +216,7 @@ impl Server {
             started: clock.now(),
             is_over: false,
             kept,
-            late: Late::default(),
+            late: Late::new(),
             load: Load::new(Duration::from_secs(1) / u32::from(config.session.tick_rate.max(1))),
         })
     }

@@ -77,20 +77,24 @@ pub(crate) fn event(event: &ServerEvent) {
 }
 
 /// Ticks that never were. Under too much load there is one after the other, and one line for many.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Late {
     untold: u64,
-    quiet_until: Option<Instant>,
+    quiet_until: Deadline,
 }
 
 impl Late {
+    pub(crate) const fn new() -> Self {
+        Self { untold: 0, quiet_until: Deadline::at(Instant::ZERO) }
+    }
+
     /// How many ticks there were none, lately.
     pub(crate) fn note(&mut self, now: Instant, event: &ServerEvent) {
         if let ServerEvent::TicksDropped { count } = event {
             self.untold += count;
         }
-        if self.untold > 0 && self.quiet_until.is_none_or(|until| until <= now) {
-            self.quiet_until = Some(now + TOGETHER);
+        if self.untold > 0 && self.quiet_until.is_due(now) {
+            self.quiet_until.set(now + TOGETHER);
             warn!(count = self.untold, "ticks dropped: the server is late");
             self.untold = 0;
         }

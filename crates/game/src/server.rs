@@ -259,18 +259,16 @@ impl Server {
     /// Writes the next datagram into `buf`, which has room for 1200 bytes.
     pub fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
         let other = self.sessions.poll_transmit(now, buf).or_else(|| self.next_detail(buf));
-        match other {
-            Some(transmit) => self.sessions.note_sent(transmit.to, transmit.len),
-            None => {
-                let streaming = !self.stream.is_empty();
-                let next = self.next_of_stream(now, buf);
-                if streaming && next.is_none() {
-                    self.sent_at = now;
-                }
-                return next;
-            }
+        if let Some(transmit) = other {
+            self.sessions.note_sent(transmit.to, transmit.len);
+            return other;
         }
-        other
+        let was_sending = !self.stream.is_empty();
+        let next = self.next_of_stream(now, buf);
+        if was_sending && next.is_none() {
+            self.sent_at = now;
+        }
+        next
     }
 
     /// Ends all sessions; nobody is let in any more. Done when [`Server::is_drained`].

@@ -108,7 +108,7 @@ impl Site {
             7 => self.push_inputs(script),
             8..=11 => self.carry(script),
             12 => {
-                let datagram = self.to_client(script);
+                let datagram = self.line.to_client(script);
                 self.hand_to_client(&datagram);
             }
             13 if script.byte() == 0xA5 => self.client.leave(),
@@ -223,32 +223,15 @@ impl Site {
     fn carry(&mut self, script: &mut Script<'_>) {
         for _ in 0..1 + script.byte() % 16 {
             let fate = script.byte();
-            if let Some(datagram) = self.line.up.pop_front()
-                && fate & 7 != 7
-            {
+            if let Some((datagram, times)) = self.line.next_up(fate) {
                 self.last = datagram;
-                self.deliver(self.home, 1 + usize::from(fate & 64 != 0));
+                self.deliver(self.home, times);
                 self.settle();
             }
-            if let Some(datagram) = self.line.down.pop_front()
-                && fate & 56 != 56
-            {
+            if let Some(datagram) = self.line.next_down(fate) {
                 self.hand_to_client(&datagram);
                 self.settle();
             }
-        }
-    }
-
-    /// A datagram of the server's that was changed, or any bytes.
-    fn to_client(&self, script: &mut Script<'_>) -> Vec<u8> {
-        let place = usize::from(script.byte());
-        match self.line.down.get(place) {
-            Some(datagram) => {
-                let mut datagram = datagram.clone();
-                script.mutate(&mut datagram);
-                datagram
-            }
-            None => script.bytes(place).to_vec(),
         }
     }
 

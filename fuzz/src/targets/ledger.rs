@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 
 use caves_session::{Peer, StrangerLimits};
 
+use super::script::Script;
+
 /// Steps of one script: what comes after is not looked at, to keep one run short.
 pub(super) const STEPS: usize = 300;
 /// Datagrams of one flood: more than answers can wait.
@@ -87,6 +89,30 @@ impl Line {
 
     pub(super) fn push_down(&mut self, datagram: &[u8]) {
         push(&mut self.down, datagram);
+    }
+
+    /// The next one to the server and how often it comes; one in eight is lost.
+    pub(super) fn next_up(&mut self, fate: u8) -> Option<(Vec<u8>, usize)> {
+        let datagram = self.up.pop_front().filter(|_| fate & 7 != 7)?;
+        Some((datagram, 1 + usize::from(fate & 64 != 0)))
+    }
+
+    /// The next one to the client; one in eight is lost.
+    pub(super) fn next_down(&mut self, fate: u8) -> Option<Vec<u8>> {
+        self.down.pop_front().filter(|_| fate & 56 != 56)
+    }
+
+    /// A datagram of the server's that was changed, or any bytes.
+    pub(super) fn to_client(&self, script: &mut Script<'_>) -> Vec<u8> {
+        let place = usize::from(script.byte());
+        match self.down.get(place) {
+            Some(datagram) => {
+                let mut datagram = datagram.clone();
+                script.mutate(&mut datagram);
+                datagram
+            }
+            None => script.bytes(place).to_vec(),
+        }
     }
 }
 
