@@ -37,6 +37,8 @@ pub(crate) enum Home {
     Alone {
         /// What its world is generated from.
         seed: u64,
+        /// Whether it is there again the next time.
+        is_kept: bool,
     },
     /// On a server elsewhere.
     Server {

@@ -135,7 +135,7 @@ fn play_alone(args: &Args, theme: Theme) -> anyhow::Result<()> {
             Solo::start_kept(&path, &mut config)?
         }
     };
-    let home = Home::Alone { seed: solo.seed() };
+    let home = Home::Alone { seed: solo.seed(), is_kept: args.keep.is_some() };
     let game = Game { home, servers: vec![solo.addr()], config, theme };
     let ending = run::play(game, Some(&solo))?;
     let stopped = solo.stop();

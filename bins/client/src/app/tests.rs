@@ -325,7 +325,7 @@ fn no_key_in_any_mode_panics_without_a_session() {
     let mut caves = Caves::with("Ada");
     caves.players.clear();
     caves.cut_off = true;
-    caves.enter("Ada", Home::Alone { seed: 1 });
+    caves.enter("Ada", Home::Alone { seed: 1, is_kept: false });
     let all: Vec<Key> = keys::TABLE.iter().flat_map(|row| row.keys).copied().collect();
     for first in &all {
         for second in &all {

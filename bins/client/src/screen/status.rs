@@ -30,9 +30,10 @@ fn draw_rows(canvas: &mut Canvas<'_>, me: &Figure, here: Pos, view: View<'_>) {
     canvas.text(0, 2, &format!("elo {}", me.elo), Style::new());
     canvas.text(10, 2, &place(here), Style::new());
     words(canvas, 0, 3, me, view);
-    if let Home::Alone { seed } = view.app.home {
+    if let Home::Alone { seed, is_kept } = view.app.home {
         canvas.text(0, 4, &format!("seed {seed:#018x}"), view.theme.faint());
-        canvas.text(0, 5, "this world is not kept", view.theme.faint());
+        let kept = if is_kept { "this world is kept" } else { "this world is not kept" };
+        canvas.text(0, 5, kept, view.theme.faint());
     }
 }
 

@@ -58,7 +58,7 @@ fn press(caves: &mut Caves, keys: &[Key]) {
 
 fn alone(name: &str) -> Caves {
     let mut caves = Caves::new(ServerConfig { seed: 7, ..ServerConfig::default() });
-    caves.enter(name, Home::Alone { seed: 7 });
+    caves.enter(name, Home::Alone { seed: 7, is_kept: false });
     caves.run_for(1000);
     caves
 }
@@ -507,7 +507,7 @@ fn one_cell_shows_oneself() {
 #[test]
 fn ascii_means_nothing_but_ascii_and_no_colour_means_none() {
     let mut caves = company();
-    caves.enter("Zoë 世界", Home::Alone { seed: 1 });
+    caves.enter("Zoë 世界", Home::Alone { seed: 1, is_kept: false });
     caves.run_for(500);
     caves.players[2].client.act(caves_world::Command::Say("世界 \u{1F600} é".into())).unwrap();
     caves.run_for(500);
@@ -535,11 +535,20 @@ const NAMES: [&str; 8] = [
 ];
 
 #[test]
+fn whether_a_world_is_kept_is_said_as_it_is() {
+    let mut caves = alone("Ada");
+    assert!(shown(&caves).contains("this world is not kept"));
+    caves.players[0].app.home = Home::Alone { seed: 7, is_kept: true };
+    let kept = shown(&caves);
+    assert!(kept.contains("this world is kept") && !kept.contains("not kept"));
+}
+
+#[test]
 fn names_and_texts_never_break_the_columns() {
     let mut caves = company();
     for name in NAMES {
         if caves_session::caves::check_name(name.as_bytes()).is_ok() {
-            caves.enter(name, Home::Alone { seed: 1 });
+            caves.enter(name, Home::Alone { seed: 1, is_kept: false });
         }
     }
     caves.run_for(1000);
@@ -622,7 +631,7 @@ fn drawn_at(caves: &Caves) -> (u16, u16) {
 #[test]
 fn another_player_walks_over_the_screen_tile_by_tile_and_each_redraw_is_asked_for() {
     let mut caves = alone("Ada");
-    caves.enter("Bob", Home::Alone { seed: 7 });
+    caves.enter("Bob", Home::Alone { seed: 7, is_kept: false });
     caves.run_for(1000);
     let way = caves_world::Direction::East;
     // One step away, so that Ada does not stand on him.
