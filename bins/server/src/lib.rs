@@ -22,6 +22,7 @@ pub mod metrics;
 mod net;
 mod random;
 pub mod report;
+mod rest;
 mod socket;
 pub mod store;
 pub mod stream;

@@ -23,6 +23,7 @@ use crate::kept::{Beginning, Kept};
 use crate::load::Load;
 use crate::metrics::{self, About, Endpoint, Meter};
 use crate::report::{self, Late, Trouble};
+use crate::rest::{CROWD, Rest};
 use crate::socket;
 use crate::store::{CloseError, Options};
 use crate::traffic::Direction;
@@ -44,11 +45,6 @@ const STALL: Duration = Duration::from_millis(500);
 const ROUNDS_AFTER_STALL: usize = 64;
 /// The loop looks around this often even if nothing is due.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// With so many players what saves time counts: datagrams to one peer are joined, and since they come all the time,
-/// and to be woken by each costs as much as to read it ...
-const CROWD: usize = 50;
-/// ... so the loop rests so long between two looks, which nobody notices.
-const REST: Duration = Duration::from_millis(2);
 /// Saying goodbye to everybody ends after this, said or not.
 const LONGEST_GOODBYE: Duration = Duration::from_secs(1);
 /// The last save ends after this, done or not: a service manager waits for 90 seconds.
@@ -98,6 +94,7 @@ pub struct Server {
     kept: Option<Kept>,
     load: Load,
     late: Late,
+    rest: Rest,
 }
 
 /// Stops a server that runs in another thread.
@@ -217,6 +214,7 @@ impl Server {
             is_over: false,
             kept,
             late: Late::new(),
+            rest: Rest::new(),
             load: Load::new(Duration::from_secs(1) / u32::from(config.session.tick_rate.max(1))),
         })
     }
@@ -319,13 +317,14 @@ impl Server {
         if self.is_late(turn) {
             return self.receive_after_stall(wires);
         }
-        let mut more = false;
+        let (mut more, before) = (false, self.game.counters().received);
         for place in 0..self.sockets.len() {
             more |= self.receive_from(place, &mut wires.inbox);
             // The session's queue of answers holds what one budget asks for, and not what all
             // sockets do.
             self.send(&mut wires.outbox);
         }
+        self.rest.note((self.game.counters().received - before) as usize);
         more
     }
 
@@ -489,8 +488,8 @@ impl Server {
     /// Waits for a datagram, a signal, a wish to stop, or the next deadline.
     fn sleep(&mut self, events: &mut Events, more: bool) -> io::Result<()> {
         let mut timeout = if more { Duration::ZERO } else { self.until_next_deadline() };
-        if self.game.players() >= CROWD && !timeout.is_zero() {
-            let rest = REST.min(timeout);
+        let rest = self.rest.begin(timeout, self.game.players());
+        if !rest.is_zero() {
             std::thread::sleep(rest);
             timeout -= rest;
         }

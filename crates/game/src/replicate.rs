@@ -19,7 +19,7 @@ use crate::convert::{chunk_to_wire, entity_to_wire};
 pub(crate) use chunks::ChunkPackets;
 pub(crate) use tags::Tags;
 use tags::{more_tags, plain_tags};
-pub(crate) use update::{Scratch, Update};
+pub(crate) use update::{Audience, Scratch, Update};
 
 /// The same chunk at the same version is not sent to a player again within this time (R12).
 const SAME_CHUNK: Duration = Duration::from_millis(150);
@@ -71,7 +71,14 @@ impl ChunkState {
         self.asked = true;
     }
 
-    /// The chunks to send in this tick, nearest first; they count as sent (R11, R12).
+    /// Whether something may have to be sent in this tick: a cache list has come since the last one, and
+    /// is not what it should be.
+    pub(crate) fn takes_stock(&mut self, manifest: &[ChunkEntry; 9]) -> bool {
+        // Whoever holds all of them lists them as they were listed to it.
+        std::mem::take(&mut self.asked) && self.cache != *manifest
+    }
+
+    /// The chunks to send to one who asked, nearest first; they count as sent (R11, R12).
     pub(crate) fn take_missing(
         &mut self,
         now: Instant,
@@ -79,9 +86,6 @@ impl ChunkState {
         manifest: &[ChunkEntry; 9],
         out: &mut VecDeque<ChunkPos>,
     ) {
-        if !std::mem::take(&mut self.asked) {
-            return;
-        }
         self.sent.retain(|(_, at)| now.saturating_since(*at) < SAME_CHUNK);
         let mut nearest = pos.chunk().around().map(|chunk| (distance(pos, chunk), chunk));
         nearest.sort_by_key(|(distance, _)| *distance);
@@ -228,7 +232,9 @@ mod tests {
         let mut state = ChunkState::new(Instant::ZERO);
         let take = |state: &mut ChunkState, ms| {
             let mut out = VecDeque::new();
-            state.take_missing(Instant::from_millis(ms), pos, &manifest, &mut out);
+            if state.takes_stock(&manifest) {
+                state.take_missing(Instant::from_millis(ms), pos, &manifest, &mut out);
+            }
             Vec::from(out)
         };
         assert_eq!(take(&mut state, 0), [], "nobody asked");
@@ -258,6 +264,7 @@ mod tests {
             let mut out = VecDeque::new();
             state.ask([ChunkEntry::default(); 9]);
             let now = Instant::from_millis(u64::from(tick) * 100);
+            assert!(state.takes_stock(&manifest));
             state.take_missing(now, pos, &manifest, &mut out);
             sent.push(out.len());
         }

@@ -3,7 +3,7 @@
 use caves_wire::EmitError;
 use caves_wire::caves::{Entity, tag};
 use caves_wire::tlv::TlvWriter;
-use caves_world::{EntityId, World};
+use caves_world::{EntityId, EntityMap, World};
 
 /// Bytes of the tags that a player alone gets of itself (R18, section 3).
 pub(super) const OWN_TAGS: usize = 12;
@@ -11,9 +11,8 @@ pub(super) const OWN_TAGS: usize = 12;
 /// What is written behind the entry of each player (section 3). Nothing else has tags.
 #[derive(Debug, Default)]
 pub(crate) struct Tags {
-    /// Ascending.
-    ids: Vec<EntityId>,
-    spans: Vec<Span>,
+    /// Asked for each player that somebody sees.
+    spans: EntityMap<Span>,
     bytes: Vec<u8>,
 }
 
@@ -29,7 +28,6 @@ struct Span {
 impl Tags {
     /// Writes the tags anew, as the world is now.
     pub(crate) fn write(&mut self, world: &World) {
-        self.ids.clear();
         self.spans.clear();
         self.bytes.clear();
         for id in world.players() {
@@ -40,15 +38,14 @@ impl Tags {
             let plain = plain_tags(&mut tlv, entity).map_or(0, |()| tlv.len());
             let _ = more_tags(&mut tlv, entity);
             let tags = tlv.finish();
-            self.ids.push(id);
-            self.spans.push(Span { start: self.bytes.len(), plain, all: tags.len() });
+            self.spans.insert(id, Span { start: self.bytes.len(), plain, all: tags.len() });
             self.bytes.extend_from_slice(tags);
         }
     }
 
     /// The tags of a player; nothing when it came since they were written.
     pub(super) fn of(&self, id: EntityId, wants_all: bool) -> Option<&[u8]> {
-        let span = self.spans[self.ids.binary_search(&id).ok()?];
+        let span = self.spans.get(&id)?;
         let len = if wants_all { span.all } else { span.plain };
         self.bytes.get(span.start..span.start + len)
     }

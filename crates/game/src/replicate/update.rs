@@ -1,8 +1,8 @@
 //! The entity update of one tick for one player.
 
-use caves_session::caves::{MAX_PACKETS, SessionView};
+use caves_session::caves::MAX_PACKETS;
 use caves_wire::MAX_DATAGRAM;
-use caves_wire::caves::{EntitiesHead, Entity, EntityFlags, Tick, tag};
+use caves_wire::caves::{EntitiesHead, Entity, EntityFlags, Sequence, Tick, tag};
 use caves_wire::tlv::TlvWriter;
 use caves_world::{Class, EntityId, Pos, Seen, Spot, World};
 
@@ -29,7 +29,23 @@ struct Ranked {
     len: usize,
 }
 
-/// Who looks.
+/// Who looks, and what it is told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Audience {
+    pub(crate) entity: EntityId,
+    /// Whether it gets all inline tags (R34).
+    pub(crate) wants_all: bool,
+    /// Its last executed action and the bits of those before it (R18).
+    pub(crate) executed: Option<(Sequence, u32)>,
+}
+
+impl Default for Audience {
+    fn default() -> Self {
+        Self { entity: EntityId::NONE, wants_all: false, executed: None }
+    }
+}
+
+/// An audience with the tags that it gets.
 struct Viewer<'t> {
     id: EntityId,
     wants_all: bool,
@@ -40,11 +56,11 @@ struct Viewer<'t> {
 }
 
 impl<'t> Viewer<'t> {
-    fn new(id: EntityId, session: SessionView<'_>, tags: &'t Tags) -> Self {
-        let wants_all = session.wants_tags();
+    fn new(audience: Audience, tags: &'t Tags) -> Self {
+        let Audience { entity: id, wants_all, executed } = audience;
         let mut own = [0; OWN_TAGS];
         let mut tlv = TlvWriter::new(&mut own);
-        if let Some((sequence, bits)) = session.executed().filter(|_| wants_all) {
+        if let Some((sequence, bits)) = executed.filter(|_| wants_all) {
             // Two fields of four bytes: the room is what they take.
             let _ = tlv.put(tag::EXECUTED_SEQUENCE, &sequence.get().to_le_bytes());
             let _ = tlv.put(tag::EXECUTED_BITS, &bits.to_le_bytes());
@@ -98,12 +114,11 @@ impl Update {
         &mut self,
         world: &World,
         tags: &Tags,
-        viewer: EntityId,
-        session: SessionView<'_>,
+        audience: Audience,
         scratch: &mut Scratch,
     ) {
-        let seen = world.look(viewer, &mut scratch.order);
-        let viewer = Viewer::new(viewer, session, tags);
+        let seen = world.look(audience.entity, &mut scratch.order);
+        let viewer = Viewer::new(audience, tags);
         if !self.write(seen.spots(), &viewer) {
             let center = world.entity(viewer.id).map_or(Pos::default(), |entity| entity.pos);
             choose(seen, center, &viewer, &mut scratch.nearest, &mut scratch.chosen);

@@ -8,11 +8,11 @@ use caves_session::fault::Fault;
 use caves_session::{Peer, Transmit};
 use caves_wire::caves::{ChunkEntry, Features, State};
 use caves_wire::fnv::fnv1a_many;
-use caves_world::{ChunkPos, EntityId, Pos};
+use caves_world::{ChunkPos, Pos};
 
 use super::Server;
 use crate::convert::entity_from_wire;
-use crate::replicate::{self, ChunkPackets, Scratch, Tags, Update};
+use crate::replicate::{self, Audience, ChunkPackets, Scratch, Tags, Update};
 
 /// Players whose updates are made together: their checksums take a quarter of the time then.
 const GROUP: usize = 8;
@@ -42,9 +42,13 @@ struct Member {
     session: Option<SessionId>,
     /// Where it is when its turn comes.
     to: Option<Peer>,
-    entity: Option<EntityId>,
-    pos: Pos,
+    audience: Audience,
+    has_burst: bool,
+    /// `None` for one whose entity is not there (any more): it is sent nothing.
+    pos: Option<Pos>,
     manifest: [ChunkEntry; 9],
+    /// Whether chunks may be missing.
+    takes_stock: bool,
     update: Update,
     checksum: u32,
     /// Whether the entities go first: with the shorter state behind them they are one write to a kernel that
@@ -107,24 +111,46 @@ impl Server {
     }
 
     /// Makes the updates of the next few players. False when nobody is left.
+    ///
+    /// Step by step for all of them and not player by player: what is asked of one is mostly not in the
+    /// caches, and so the memory is waited for once a step.
     fn make_group(&mut self) -> bool {
         let stream = &mut self.stream;
         (stream.members, stream.turn, stream.step) = (0, 0, None);
-        stream.group.iter_mut().for_each(|member| member.update.clear());
         while stream.members < GROUP
             && let Some(id) = stream.waiting.pop_front()
         {
             let Some(view) = self.sessions.session(id) else { continue };
-            let entity = entity_from_wire(view.entity());
-            let Some(pos) = self.world.entity(entity).map(|entity| entity.pos) else { continue };
             let member = &mut stream.group[stream.members];
-            member.update.fill(&self.world, &stream.tags, entity, view, &mut stream.scratch);
-            (member.session, member.entity, member.pos) = (Some(id), Some(entity), pos);
-            member.is_state_last = view.features().contains(Features::BURST)
-                && member.update.first_len() >= State::LEN;
-            member.manifest = replicate::manifest(&self.world, self.offset, pos);
+            member.session = Some(id);
+            member.has_burst = view.features().contains(Features::BURST);
+            member.audience = Audience {
+                entity: entity_from_wire(view.entity()),
+                wants_all: view.wants_tags(),
+                executed: view.executed(),
+            };
             stream.members += 1;
         }
+        let (members, rest) = stream.group.split_at_mut(stream.members);
+        for member in &mut *members {
+            let entity = self.world.entity(member.audience.entity);
+            member.pos = entity.map(|entity| entity.pos);
+        }
+        for member in &mut *members {
+            let Some(pos) = member.pos else { continue };
+            member.manifest = replicate::manifest(&self.world, self.offset, pos);
+        }
+        for member in &mut *members {
+            let slot = member.session.map_or(usize::MAX, SessionId::slot);
+            let player = self.players.get_mut(slot).and_then(Option::as_mut);
+            member.takes_stock =
+                player.is_some_and(|player| player.chunks.takes_stock(&member.manifest));
+        }
+        for member in &mut *members {
+            member.update.fill(&self.world, &stream.tags, member.audience, &mut stream.scratch);
+            member.is_state_last = member.has_burst && member.update.first_len() >= State::LEN;
+        }
+        rest.iter_mut().for_each(|member| member.update.clear());
         let messages = std::array::from_fn::<_, GROUP, _>(|n| stream.group[n].update.entries());
         let checksums = fnv1a_many(messages);
         for (member, checksum) in stream.group.iter_mut().zip(checksums) {
@@ -137,12 +163,14 @@ impl Server {
     fn begin_turn(&mut self, now: Instant) -> bool {
         let stream = &mut self.stream;
         let member = &mut stream.group[stream.turn];
-        let Some(id) = member.session else { return false };
+        let Some((id, pos)) = member.session.zip(member.pos) else { return false };
         let Some(view) = self.sessions.session(id) else { return false };
         member.to = Some(view.peer());
         stream.chunks.clear();
-        if let Some(Some(player)) = self.players.get_mut(id.slot()) {
-            player.chunks.take_missing(now, member.pos, &member.manifest, &mut stream.chunks);
+        if member.takes_stock
+            && let Some(Some(player)) = self.players.get_mut(id.slot())
+        {
+            player.chunks.take_missing(now, pos, &member.manifest, &mut stream.chunks);
         }
         stream.step = Some(0);
         true
@@ -157,7 +185,7 @@ impl Server {
         let state = if member.is_state_last { packets } else { 0 };
         let len = if step == state {
             let (manifest, checksum) = (member.manifest, member.checksum);
-            replicate::emit_state(self.tick, manifest, member.entity?, checksum, buf)
+            replicate::emit_state(self.tick, manifest, member.audience.entity, checksum, buf)
         } else if step <= packets {
             let before = usize::from(step > state);
             member.update.emit(step - before, self.tick, buf)

@@ -45,6 +45,7 @@ mod server;
 mod session;
 mod ticks;
 mod timers;
+mod tokens;
 mod welcome;
 
 pub use crate::peers::SessionId;

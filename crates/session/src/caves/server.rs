@@ -19,6 +19,7 @@ use super::join::{self, Ban, ClientEntry, UsedNonces};
 use super::outbox::{Answer, Outbox};
 use super::session::{JoinRecord, QueuedEvent, Session, SessionView};
 use super::timers::Timers;
+use super::tokens::ByToken;
 use super::{OwnedAction, SESSION_TIMEOUT};
 use crate::fault::{Fault, Faults};
 use crate::peers::{SessionId, Slots};
@@ -183,7 +184,7 @@ pub struct Server {
     pub(super) config: ServerConfig,
     pub(super) random: Box<dyn Random + Send>,
     pub(super) sessions: Slots<Session>,
-    pub(super) by_token: HashMap<Token, SessionId>,
+    pub(super) by_token: ByToken,
     pub(super) by_peer: HashMap<Peer, SessionId>,
     pub(super) by_name: HashMap<String, SessionId>,
     /// The living session of each registered token.
@@ -231,7 +232,7 @@ impl Server {
             cookies: Cookies::new(&mut *random, now),
             random,
             sessions: Slots::new(config.max_players),
-            by_token: HashMap::new(),
+            by_token: ByToken::default(),
             by_peer: HashMap::new(),
             by_name: HashMap::new(),
             by_account: HashMap::new(),
@@ -262,10 +263,15 @@ impl Server {
         from: Peer,
         datagram: &'d [u8],
     ) -> ServerReceived<'d> {
-        if let Some(session) = self.by_peer.get(&from).and_then(|id| self.sessions.get_mut(*id)) {
+        let outcome = self.dispatch(now, from, datagram);
+        // The session of an action was looked up already; of all else it is whose address it came from.
+        let id = match outcome {
+            Ok(ServerReceived::Action { session, .. }) => Some(session),
+            _ => self.by_peer.get(&from).copied(),
+        };
+        if let Some(session) = id.and_then(|id| self.sessions.get_mut(id)) {
             session.figures.received.note(datagram.len());
         }
-        let outcome = self.dispatch(now, from, datagram);
         self.counters.note(outcome, ServerReceived::Dropped)
     }
 

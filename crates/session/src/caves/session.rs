@@ -270,8 +270,8 @@ impl<'s> SessionView<'s> {
         self.0.figures.actions.missing()
     }
 
-    /// What came from its address since it is there, whoever sent it. The datagram that opened a
-    /// session is not in it.
+    /// What came from its address since it is there, whoever sent it, with the datagram that opened
+    /// the session.
     pub const fn received(self) -> Traffic {
         self.0.figures.received
     }
