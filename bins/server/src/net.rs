@@ -361,11 +361,12 @@ impl Server {
                     read += count;
                     // They were read together, and came before that.
                     let now = self.clock.now();
-                    for (datagram, addr) in inbox.datagrams() {
-                        let from = Peer { socket: place as u16, addr };
-                        self.meter.traffic.note(Direction::In, datagram);
-                        self.game.handle_datagram(now, from, datagram);
-                    }
+                    let socket = place as u16;
+                    let from = |(datagram, addr)| (Peer { socket, addr }, datagram);
+                    let datagrams = inbox.datagrams().map(from);
+                    let traffic = &mut self.meter.traffic;
+                    datagrams.clone().for_each(|(_, bytes)| traffic.note(Direction::In, bytes));
+                    self.game.handle_datagrams(now, datagrams);
                 }
                 Received::Nothing => socket.ready = false,
                 // Somebody may cause many of these.

@@ -81,7 +81,7 @@ impl Inbox {
     }
 
     /// What was read, in order; one that is longer than any valid one is cut.
-    pub(crate) fn datagrams(&self) -> impl Iterator<Item = (&[u8], SocketAddr)> {
+    pub(crate) fn datagrams(&self) -> impl Iterator<Item = (&[u8], SocketAddr)> + Clone {
         let slots = self.slots.iter().zip(&self.heads);
         slots.map(|(slot, (len, from))| (&slot[..(*len).min(SLOT)], *from))
     }

@@ -3,12 +3,12 @@
 mod common;
 
 use caves_session::DropReason;
-use caves_session::caves::{ClientEntry, Left, ServerConfig, ServerEvent};
+use caves_session::caves::{ClientEntry, Left, ServerConfig, ServerEvent, ServerReceived};
 use caves_wire::caves::{
     Action, ClientType, Direction, EntityId, EventAck, EventKind, EventView, Features, LeaveReason,
     Query, RefuseReason, Sequence, Token,
 };
-use common::{Answer, GUEST, Talk, Wish, named, peer};
+use common::{Answer, GUEST, Talk, Wish, action_bytes, leave_bytes, named, peer};
 
 const STEP: Action<&str> = Action::Walk(Direction::East);
 const BOT: Token = Token(0x0123_4567_89AB_CDEF);
@@ -61,6 +61,34 @@ fn a_token_from_another_address_is_dropped() {
     assert_eq!(talk.act(from, Token(0), 1, STEP), Some(DropReason::Token));
     assert_eq!(talk.sent, []);
     assert_eq!(talk.server.len(), 1);
+}
+
+#[test]
+fn what_was_recognized_opens_nothing_once_it_is_not_true_any_more() {
+    let mut talk = talk();
+    let (ada, bob) = (peer("192.0.2.1:5"), peer("192.0.2.2:5"));
+    let token = talk.join(ada, 7, named("Ada")).token();
+    let other = talk.join(bob, 8, named("Bob")).token();
+    let step = action_bytes(token, 1, STEP);
+    let known = talk.server.recognize(ada, &step);
+    assert!(known.is_some());
+    assert_eq!(talk.server.recognize(bob, &step), None, "not from there");
+    let leave = leave_bytes(token);
+    assert_eq!(talk.server.recognize(ada, &leave), None, "not an action");
+    let now = talk.now;
+    let mut hear =
+        |from, bytes: &[u8], known| match talk.server.handle_recognized(now, from, bytes, known) {
+            ServerReceived::Dropped(reason) => Err(reason),
+            ServerReceived::Action { session, .. } => Ok(Some(session)),
+            _ => Ok(None),
+        };
+    // Somebody else's datagram, with the session of the first.
+    let foreign = action_bytes(other, 1, STEP);
+    assert_ne!(hear(bob, &foreign, known), Ok(known));
+    assert_eq!(hear(bob, &step, known), Err(DropReason::Address));
+    assert_eq!(hear(ada, &step, known), Ok(known));
+    assert_eq!(hear(ada, &leave, None), Ok(None));
+    assert_eq!(hear(ada, &step, known), Err(DropReason::Token));
 }
 
 #[test]

@@ -12,22 +12,13 @@ use crate::entity::EntityId;
 /// Something by chunk.
 pub(crate) type ChunkMap<V> = HashMap<ChunkPos, V, BuildHasherDefault<Mix>>;
 
-/// Something by entity: a hash table for ids, which the world gives and no stranger chooses. What comes of its
-/// order is not the same in two runs.
-///
-/// ```
-/// use caves_world::{EntityId, EntityMap};
-///
-/// let mut names = EntityMap::default();
-/// names.insert(EntityId(7), "Ada");
-/// assert_eq!(names.get(&EntityId(7)), Some(&"Ada"));
-/// ```
-pub type EntityMap<V> = HashMap<EntityId, V, BuildHasherDefault<Mix>>;
+/// Something by entity.
+pub(crate) type EntityMap<V> = HashMap<EntityId, V, BuildHasherDefault<Mix>>;
 
 /// Mixes two small numbers: keys are places and ids that the world itself has given, and nobody outside chooses
 /// many of them freely.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Mix(u64);
+pub(crate) struct Mix(u64);
 
 impl Hasher for Mix {
     fn write(&mut self, bytes: &[u8]) {

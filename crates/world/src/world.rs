@@ -118,7 +118,7 @@ impl World {
     }
 
     /// The players, ascending by id.
-    pub fn players(&self) -> impl Iterator<Item = EntityId> {
+    pub fn players(&self) -> impl ExactSizeIterator<Item = EntityId> {
         self.players.iter().copied()
     }
 

@@ -263,7 +263,27 @@ impl Server {
         from: Peer,
         datagram: &'d [u8],
     ) -> ServerReceived<'d> {
-        let outcome = self.dispatch(now, from, datagram);
+        self.handle_recognized(now, from, datagram, None)
+    }
+
+    /// Whose action a datagram is, if it is one: looks and changes nothing. Who has many datagrams at hand
+    /// asks for all of them before they are [handled](Server::handle_recognized): of a thousand sessions
+    /// hardly one is in the caches, and so the memory is waited for once and not for each datagram.
+    pub fn recognize(&self, from: Peer, datagram: &[u8]) -> Option<SessionId> {
+        let action = ActionView::parse(datagram).ok()?;
+        self.find(from, action.token()).ok()
+    }
+
+    /// As [`Server::handle_datagram`], with what [`Server::recognize`] said of this datagram: `None`, or
+    /// what is not true any more, only takes longer.
+    pub fn handle_recognized<'d>(
+        &mut self,
+        now: Instant,
+        from: Peer,
+        datagram: &'d [u8],
+        recognized: Option<SessionId>,
+    ) -> ServerReceived<'d> {
+        let outcome = self.dispatch(now, from, datagram, recognized);
         // The session of an action was looked up already; of all else it is whose address it came from.
         let id = match outcome {
             Ok(ServerReceived::Action { session, .. }) => Some(session),
@@ -275,7 +295,13 @@ impl Server {
         self.counters.note(outcome, ServerReceived::Dropped)
     }
 
-    fn dispatch<'d>(&mut self, now: Instant, from: Peer, datagram: &'d [u8]) -> Outcome<'d> {
+    fn dispatch<'d>(
+        &mut self,
+        now: Instant,
+        from: Peer,
+        datagram: &'d [u8],
+        recognized: Option<SessionId>,
+    ) -> Outcome<'d> {
         assert!(!self.faults.has(Fault::PanicsOnJunk) || datagram.len() != 13, "a fault");
         let header = HeaderView::parse(datagram).map_err(|_| DropReason::Malformed)?;
         // What only servers send is not even read, and never answered: two servers never talk (R28).
@@ -283,7 +309,7 @@ impl Server {
             return Err(DropReason::PacketType);
         }
         match Packet::parse(datagram).map_err(|_| DropReason::Malformed)? {
-            Packet::Action(action) => self.on_action(now, from, action),
+            Packet::Action(action) => self.on_action(now, from, action, recognized),
             Packet::Query(query) => self.on_query(now, from, query),
             Packet::Ping(ping) => self.on_ping(now, from, ping),
             Packet::Hello(hello) => self.on_hello(now, from, hello),
@@ -296,10 +322,21 @@ impl Server {
         }
     }
 
-    fn on_action<'d>(&mut self, now: Instant, from: Peer, action: ActionView<'d>) -> Outcome<'d> {
-        let id = match self.find(from, action.token()) {
-            Ok(id) => id,
-            Err(reason) => self.start_source_only(now, from, action).ok_or(reason)?,
+    fn on_action<'d>(
+        &mut self,
+        now: Instant,
+        from: Peer,
+        action: ActionView<'d>,
+        recognized: Option<SessionId>,
+    ) -> Outcome<'d> {
+        let token = action.token();
+        let of = |session: &Session| session.token == token && session.peer == from;
+        let id = match recognized.filter(|id| self.sessions.get(*id).is_some_and(of)) {
+            Some(id) => id,
+            None => match self.find(from, token) {
+                Ok(id) => id,
+                Err(reason) => self.start_source_only(now, from, action).ok_or(reason)?,
+            },
         };
         let forgets = self.faults.has(Fault::ForgetsGuard);
         let session = self.hear(now, id)?;

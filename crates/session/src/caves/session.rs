@@ -86,42 +86,45 @@ pub(super) struct QueuedEvent {
     pub(super) text: Box<str>,
 }
 
+/// In this order: what every action and every tick ask for lies together, in four lines of the cache and not
+/// in seven.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Session {
-    pub(super) token: Token,
     pub(super) peer: Peer,
+    /// 0 until it is admitted.
+    pub(super) entity: EntityId,
+    pub(super) token: Token,
+    pub(super) heard: Instant,
+    pub(super) features: Features,
+    /// Whether all inline tags are sent (R34).
+    pub(super) tags: bool,
+    /// Whether its client has shown that it knows of this session. Until then no event is sent: an
+    /// event has no token, and a client that is still in the session before this one would read it
+    /// there, and once more here.
+    pub(super) is_known: bool,
+    /// Whether it stands in the queue of those with an event to send.
+    pub(super) ready: bool,
+    /// It ends then, for this reason: its client is being told why.
+    pub(super) leaving: Option<(Instant, LeaveReason)>,
+    pub(super) gate: ActionGate,
+    pub(super) figures: Figures,
     pub(super) client_type: ClientType,
     /// Empty for a guest until it is admitted.
     pub(super) name: String,
     pub(super) folded: String,
-    /// 0 until it is admitted.
-    pub(super) entity: EntityId,
-    pub(super) features: Features,
-    /// Whether all inline tags are sent (R34).
-    pub(super) tags: bool,
     /// The registered token that it came with, if any.
     pub(super) account: Option<Token>,
     /// `None` for a source-only session.
     pub(super) join: Option<JoinRecord>,
     pub(super) started: Instant,
-    pub(super) heard: Instant,
-    /// Whether its client has shown that it knows of this session. Until then no event is sent: an
-    /// event has no token, and a client that is still in the session before this one would read it
-    /// there, and once more here.
-    pub(super) is_known: bool,
-    pub(super) gate: ActionGate,
     pub(super) events: EventSender<QueuedEvent>,
-    /// It ends then, for this reason: its client is being told why.
-    pub(super) leaving: Option<(Instant, LeaveReason)>,
-    pub(super) figures: Figures,
     pub(super) queries: TokenBucket,
     pub(super) pings: TokenBucket,
     /// When silence is judged again.
     pub(super) silence_check: Instant,
     /// Its entry in the server's timers.
     pub(super) timer: Option<Instant>,
-    /// Whether it stands in the queue of those with an event to send.
-    pub(super) ready: bool,
 }
 
 impl Session {

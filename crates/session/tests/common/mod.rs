@@ -149,10 +149,7 @@ impl Talk {
     }
 
     pub(crate) fn leave(&mut self, from: Peer, token: Token) -> Option<DropReason> {
-        let mut buf = [0; 15];
-        let leave = Leave { client_type: ClientType(0), token, reason: LeaveReason::QUIT };
-        leave.emit(&mut buf).unwrap();
-        self.give(from, &buf)
+        self.give(from, &leave_bytes(token))
     }
 
     /// The only session there is.
@@ -178,6 +175,13 @@ pub(crate) fn join_bytes(nonce: u64, cookie: [u8; 16], wish: Wish<'_>) -> Vec<u8
     let join = Join { client_type, nonce: Nonce(nonce), cookie, meta: tlv.finish() };
     let mut buf = vec![0; join.len()];
     join.emit(&mut buf).unwrap();
+    buf
+}
+
+pub(crate) fn leave_bytes(token: Token) -> [u8; 15] {
+    let mut buf = [0; 15];
+    let leave = Leave { client_type: ClientType(0), token, reason: LeaveReason::QUIT };
+    leave.emit(&mut buf).unwrap();
     buf
 }
 
