@@ -26,7 +26,7 @@ use crate::report::{self, Late, Trouble};
 use crate::socket;
 use crate::store::{CloseError, Options};
 use crate::traffic::Direction;
-use crate::wires::{Inbox, Outbox, Received};
+use crate::wires::{Inbox, Post, Received};
 use crate::{Config, Notifier, OsRandom};
 
 pub use outcome::{BindError, RunError, StopReason, Summary};
@@ -98,6 +98,9 @@ pub struct Server {
     kept: Option<Kept>,
     load: Load,
     late: Late,
+    threads: usize,
+    /// Something is on its way to the kernel by another thread.
+    is_sending: bool,
 }
 
 /// Stops a server that runs in another thread.
@@ -119,17 +122,11 @@ impl StopHandle {
 /// Where datagrams rest on their way. They belong to the thread that runs the loop.
 struct Wires {
     inbox: Inbox,
-    outbox: Outbox,
-}
-
-impl Wires {
-    fn new() -> Self {
-        Self { inbox: Inbox::new(), outbox: Outbox::new() }
-    }
+    post: Post,
 }
 
 struct Socket {
-    udp: UdpSocket,
+    udp: Arc<UdpSocket>,
     /// Something may wait: the kernel tells of it once, and not again until all was read.
     ready: bool,
 }
@@ -167,7 +164,7 @@ impl Server {
         for (place, mut udp) in opened.into_iter().enumerate() {
             let local = watch(&poll, Token(place), &mut udp).map_err(BindError::Poll)?;
             meter.inodes.extend(metrics::inode(&udp));
-            sockets.push(Socket { udp, ready: true });
+            sockets.push(Socket { udp: Arc::new(udp), ready: true });
             addrs.push(local);
         }
         let endpoint = config.metrics.map(|addr| {
@@ -217,6 +214,8 @@ impl Server {
             is_over: false,
             kept,
             late: Late::new(),
+            threads: config.threads,
+            is_sending: false,
             load: Load::new(Duration::from_secs(1) / u32::from(config.session.tick_rate.max(1))),
         })
     }
@@ -274,7 +273,8 @@ impl Server {
     /// datagram is counted and told in the log.
     pub fn run(mut self) -> Result<Summary, RunError> {
         let start = self.clock.now();
-        let (mut events, mut wires) = (Events::with_capacity(128), Wires::new());
+        let mut events = Events::with_capacity(128);
+        let mut wires = self.wires().map_err(RunError::Threads)?;
         self.notifier.ready(start);
         let reason = loop {
             // The timers are judged by the moment before reading: whatever holds this process up
@@ -284,7 +284,7 @@ impl Server {
             self.tick(turn);
             self.operate();
             self.keep();
-            let unsent = self.send(&mut wires.outbox);
+            let unsent = self.send(&mut wires.post);
             self.report();
             self.tell_operator();
             if let Some(reason) = self.stopped() {
@@ -324,7 +324,7 @@ impl Server {
             more |= self.receive_from(place, &mut wires.inbox);
             // The session's queue of answers holds what one budget asks for, and not what all
             // sockets do.
-            self.send(&mut wires.outbox);
+            self.send(&mut wires.post);
         }
         more
     }
@@ -343,7 +343,7 @@ impl Server {
             let mut more = false;
             for place in 0..self.sockets.len() {
                 more |= self.receive_from(place, &mut wires.inbox);
-                self.send(&mut wires.outbox);
+                self.send(&mut wires.post);
             }
             if !more {
                 return false;
@@ -395,36 +395,42 @@ impl Server {
         }
     }
 
+    fn wires(&self) -> io::Result<Wires> {
+        let sockets = self.sockets.iter().map(|socket| Arc::clone(&socket.udp)).collect();
+        Ok(Wires { inbox: Inbox::new(), post: Post::new(self.threads, sockets)? })
+    }
+
     /// Sends what is due, within a budget; `true` when that was spent.
-    fn send(&mut self, outbox: &mut Outbox) -> bool {
-        outbox.set_joins(self.game.players() >= CROWD);
+    fn send(&mut self, post: &mut Post) -> bool {
+        let is_crowded = self.game.players() >= CROWD;
         for _ in 0..SEND_BUDGET {
             let now = self.clock.now();
-            let room = match outbox.room() {
-                Some(room) => room,
-                None => {
-                    self.flush(outbox);
-                    continue;
-                }
+            let Some(outbox) = post.outbox() else { break };
+            outbox.set_joins(is_crowded);
+            let Some(room) = outbox.room() else {
+                self.dispatch(post);
+                continue;
             };
             match self.game.poll_transmit(now, room) {
                 Some(transmit) => outbox.push(transmit),
                 None => {
-                    self.flush(outbox);
-                    self.end_tick(self.clock.now());
+                    self.dispatch(post);
+                    if !self.is_sending {
+                        self.end_tick(self.clock.now());
+                    }
                     return false;
                 }
             }
         }
-        self.flush(outbox);
-        true
+        self.dispatch(post);
+        // When all is on its way the kernel is behind, and is waited for.
+        post.outbox().is_some()
     }
 
-    /// Hands what waits to the kernel.
-    fn flush(&mut self, outbox: &mut Outbox) {
-        let (now, sockets) = (self.clock.now(), &self.sockets);
-        let socket = |place| sockets.get(usize::from(place)).map(|socket| &socket.udp);
-        outbox.flush(socket, |datagram, result| match result {
+    /// Sends off what waits, and counts what went.
+    fn dispatch(&mut self, post: &mut Post) {
+        let now = self.clock.now();
+        post.dispatch(|datagram, result| match result {
             Ok(()) => {
                 self.sent += 1;
                 self.meter.traffic.note(Direction::Out, datagram);
@@ -433,6 +439,7 @@ impl Server {
             Err(error) if error.kind() == ErrorKind::WouldBlock => self.unsent.count_only(),
             Err(error) => self.unsent.note(now, &error),
         });
+        self.is_sending = !post.is_idle();
     }
 
     /// All that there was to send is sent.
@@ -520,8 +527,10 @@ impl Server {
         let control = self.control.as_ref().and_then(Control::poll_timeout);
         let operator = self.operator.poll_timeout().filter(|_| self.stopping.is_none());
         let due = [self.game.poll_timeout(), endpoint, self.notifier.poll_timeout()];
+        // What another thread carries is looked after soon: there may be more to carry.
+        let longest = if self.is_sending { REST } else { LONGEST_SLEEP };
         Deadline::earliest(due.into_iter().chain([control, operator]))
-            .map_or(LONGEST_SLEEP, |due| due.saturating_since(now).min(LONGEST_SLEEP))
+            .map_or(longest, |due| due.saturating_since(now).min(longest))
     }
 }
 
@@ -584,7 +593,8 @@ mod tests {
             server.tick(server.clock.now());
         }
         assert_eq!(server.meter.tally.tick_times.count(), 0, "nothing of it is sent");
-        assert!(!server.send(&mut Outbox::new()));
+        let mut wires = server.wires().unwrap();
+        assert!(!server.send(&mut wires.post));
         assert_eq!(server.meter.tally.tick_times.count(), 1);
         let ready = ask(&mut server, "/readyz");
         assert!(ready.starts_with("HTTP/1.1 200 ") && ready.ends_with("\r\n\r\nready\n"));

@@ -25,6 +25,7 @@ const CASES: [Case; 22] = [
     Case("server.listen", "[\"0.0.0.0:1\", \"[::]:1\"]", "0.0.0.0:1, [::]:1", RESTART),
     Case("server.max_players", "20", "20", RUNNING),
     Case("server.tick_rate", "5", " 5 ", RESTART),
+    Case("server.threads", "2", "2", RESTART),
     Case("server.open", "true", "true", RUNNING),
     Case("world.seed", "\"0xFFFFFFFFFFFFFFFF\"", "0xFFFFFFFFFFFFFFFF", RESTART),
     Case("world.store", "\"/var/lib/caves/a.redb\"", "/var/lib/caves/a.redb", RESTART),

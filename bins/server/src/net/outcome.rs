@@ -66,6 +66,9 @@ pub enum RunError {
     /// Waiting for datagrams failed.
     #[error("cannot wait for datagrams: {0}")]
     Poll(io::Error),
+    /// There is no other thread to be had.
+    #[error("cannot start a thread: {0}")]
+    Threads(io::Error),
     /// The server has stopped, and its last moments are not on the disk.
     #[error(transparent)]
     Unsaved(#[from] CloseError),

@@ -14,10 +14,9 @@ type Told = Vec<(u8, usize, bool)>;
 
 fn flush(outbox: &mut Outbox, from: &UdpSocket) -> Told {
     let mut told = Told::new();
-    let socket = |place| (place == 0).then_some(from);
-    outbox.flush(socket, |datagram, result| {
-        told.push((datagram[0], datagram.len(), result.is_ok()));
-    });
+    Carrier::new().carry(outbox, |place| (place == 0).then_some(from));
+    outbox.settle(|datagram, result| told.push((datagram[0], datagram.len(), result.is_ok())));
+    assert!(outbox.is_empty());
     told
 }
 
@@ -75,7 +74,7 @@ fn datagrams_of_all_lengths_come_as_they_were_sent_to_whom_they_were_sent() {
 fn datagrams_to_one_peer_go_as_one_where_only_the_last_is_shorter() {
     let (from, a, b) = (socket(), socket(), socket());
     let mut outbox = Outbox::new();
-    if !outbox.sender.offloads() {
+    if !outbox.offloads {
         return;
     }
     for len in [1200, 1200, 72, 72, 1200] {
@@ -122,7 +121,8 @@ fn what_cannot_be_sent_is_told_and_holds_up_nothing() {
         write(&mut outbox, to, place as u8, 200);
     }
     let told = flush(&mut outbox, &from);
-    let expected = [(0, true), (1, false), (2, true), (3, false), (4, false), (6, true)];
+    let expected =
+        [(0, true), (1, false), (2, true), (3, false), (4, false), (5, false), (6, true)];
     assert_eq!(told, expected.map(|(place, went)| (place, 200, went)));
     let came = drain(&mut Inbox::new(), &to);
     assert_eq!(came.iter().map(|(place, ..)| *place).collect::<Vec<_>>(), [0, 2, 6]);
@@ -161,4 +161,38 @@ fn ipv6_senders_are_known_too() {
     flush(&mut outbox, &from);
     let from = local(&from);
     assert_eq!(drain(&mut Inbox::new(), &to), [(3, 900, from), (3, 72, from), (3, 900, from)]);
+}
+
+#[test]
+fn a_thread_carries_the_same_and_tells_of_all_of_it() {
+    for threads in [1, 2] {
+        let (from, to) = (std::sync::Arc::new(socket()), socket());
+        let mut post = Post::new(threads, vec![from.clone()]).unwrap();
+        let (mut sent, mut told, mut came) = (0_u32, Vec::new(), Vec::new());
+        let (mut inbox, mut turns) = (Inbox::new(), 0);
+        while sent < 2000
+            || !post.is_idle()
+            || !post.outbox().is_none_or(|outbox| outbox.is_empty())
+        {
+            turns += 1;
+            assert!(turns < 10_000_000, "{} of 2000 were told", told.len());
+            if let Some(outbox) = post.outbox()
+                && sent < 2000
+                && let Some(room) = outbox.room()
+            {
+                room[..100].fill(sent as u8);
+                outbox.push(Transmit { to: peer(&to), len: 100 });
+                sent += 1;
+                if sent % 50 > 0 {
+                    continue;
+                }
+            }
+            post.dispatch(|datagram, result| told.push((datagram[0], result.is_ok())));
+            came.extend(drain(&mut inbox, &to).iter().map(|(first, ..)| *first));
+        }
+        came.extend(drain(&mut inbox, &to).iter().map(|(first, ..)| *first));
+        let all = (0..2000_u32).map(|place| place as u8);
+        assert!(came.iter().copied().eq(all.clone()), "{threads} threads: {} came", came.len());
+        assert!(told.into_iter().eq(all.map(|first| (first, true))));
+    }
 }
