@@ -19,7 +19,7 @@ struct Case(&'static str, &'static str, &'static str, bool);
 const RUNNING: bool = true;
 const RESTART: bool = false;
 
-const CASES: [Case; 22] = [
+const CASES: [Case; 23] = [
     Case("server.name", "\"Moria\"", "Moria", RUNNING),
     Case("server.motd", "\"7 \\\"rats\\\" # here\"", "7 \"rats\" # here", RUNNING),
     Case("server.listen", "[\"0.0.0.0:1\", \"[::]:1\"]", "0.0.0.0:1, [::]:1", RESTART),
