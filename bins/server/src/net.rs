@@ -26,7 +26,7 @@ use crate::report::{self, Late, Trouble};
 use crate::socket;
 use crate::store::{CloseError, Options};
 use crate::traffic::Direction;
-use crate::wires::{Inbox, Post, Received};
+use crate::wires::{Gone, Inbox, Post, Received};
 use crate::{Config, Notifier, OsRandom};
 
 pub use outcome::{BindError, RunError, StopReason, Summary};
@@ -273,35 +273,43 @@ impl Server {
     /// datagram is counted and told in the log.
     pub fn run(mut self) -> Result<Summary, RunError> {
         let start = self.clock.now();
-        let mut events = Events::with_capacity(128);
         let mut wires = self.wires().map_err(RunError::Threads)?;
         self.notifier.ready(start);
-        let reason = loop {
-            // The timers are judged by the moment before reading: whatever holds this process up
-            // after it, what came meanwhile is read before anybody is said to have been silent.
-            let turn = self.clock.now();
-            let unread = self.receive(turn, &mut wires);
-            self.tick(turn);
-            self.operate();
-            self.keep();
-            let unsent = self.send(&mut wires.post);
-            self.report();
-            self.tell_operator();
-            if let Some(reason) = self.stopped() {
-                break reason;
-            }
-            self.sleep(&mut events, unread || unsent).map_err(RunError::Poll)?;
-        };
+        let ended = self.turn_until_stopped(&mut wires);
+        // The other thread has ended before anything is told of the end.
+        drop(wires);
+        let closed = self.close_store();
         let summary = Summary {
-            reason,
+            reason: ended?,
             uptime: self.clock.now().saturating_since(start),
             counters: self.game.counters().clone(),
             sent: self.sent,
             unsent: self.unsent.count(),
             unread: self.unread.count(),
         };
-        self.close_store()?;
+        closed?;
         Ok(summary)
+    }
+
+    fn turn_until_stopped(&mut self, wires: &mut Wires) -> Result<StopReason, RunError> {
+        let mut events = Events::with_capacity(128);
+        loop {
+            // The timers are judged by the moment before reading: whatever holds this process up
+            // after it, what came meanwhile is read before anybody is said to have been silent.
+            let turn = self.clock.now();
+            let unread = self.receive(turn, wires)?;
+            self.tick(turn, &mut wires.post)?;
+            self.operate();
+            self.keep();
+            let unsent = self.send(&mut wires.post)?;
+            self.report();
+            self.tell_operator();
+            if let Some(reason) = self.stopped() {
+                self.finish(&mut wires.post)?;
+                return Ok(reason);
+            }
+            self.sleep(&mut events, unread || unsent).map_err(RunError::Poll)?;
+        }
     }
 
     fn close_store(&mut self) -> Result<(), CloseError> {
@@ -315,7 +323,7 @@ impl Server {
     }
 
     /// Reads what waits, within a budget; `true` when that was spent.
-    fn receive(&mut self, turn: Instant, wires: &mut Wires) -> bool {
+    fn receive(&mut self, turn: Instant, wires: &mut Wires) -> Result<bool, Gone> {
         if self.is_late(turn) {
             return self.receive_after_stall(wires);
         }
@@ -324,9 +332,9 @@ impl Server {
             more |= self.receive_from(place, &mut wires.inbox);
             // The session's queue of answers holds what one budget asks for, and not what all
             // sockets do.
-            self.send(&mut wires.post);
+            self.send(&mut wires.post)?;
         }
-        more
+        Ok(more)
     }
 
     fn is_late(&self, turn: Instant) -> bool {
@@ -335,7 +343,7 @@ impl Server {
 
     /// Reads what came while this process was stopped, and answers as it goes: the session's queue
     /// of answers holds what one budget asks for.
-    fn receive_after_stall(&mut self, wires: &mut Wires) -> bool {
+    fn receive_after_stall(&mut self, wires: &mut Wires) -> Result<bool, Gone> {
         // A signal that lets a process go on may also end its sleep before the kernel has told
         // which sockets are ready.
         self.sockets.iter_mut().for_each(|socket| socket.ready = true);
@@ -343,13 +351,13 @@ impl Server {
             let mut more = false;
             for place in 0..self.sockets.len() {
                 more |= self.receive_from(place, &mut wires.inbox);
-                self.send(&mut wires.post);
+                self.send(&mut wires.post)?;
             }
             if !more {
-                return false;
+                return Ok(false);
             }
         }
-        true
+        Ok(true)
     }
 
     /// Reads one socket; `true` when more may wait in it.
@@ -381,12 +389,18 @@ impl Server {
         socket.ready
     }
 
-    fn tick(&mut self, turn: Instant) {
+    fn tick(&mut self, turn: Instant, post: &mut Post) -> Result<(), Gone> {
         if self.game.poll_timeout().is_some_and(|due| due <= turn) {
             let (began, before) = (self.clock.now(), self.game.tick());
             self.game.handle_timeout(turn);
-            self.meter.note_tick(began, before, self.game.tick());
+            let after = self.game.tick();
+            if after != before {
+                // What is under way still is the last of the tick before.
+                self.finish(post)?;
+            }
+            self.meter.note_tick(began, before, after);
         }
+        Ok(())
     }
 
     fn keep(&mut self) {
@@ -397,40 +411,55 @@ impl Server {
 
     fn wires(&self) -> io::Result<Wires> {
         let sockets = self.sockets.iter().map(|socket| Arc::clone(&socket.udp)).collect();
-        Ok(Wires { inbox: Inbox::new(), post: Post::new(self.threads, sockets)? })
+        Ok(Wires { inbox: Inbox::new(), post: Post::new(self.threads, sockets, self.clock)? })
     }
 
     /// Sends what is due, within a budget; `true` when that was spent.
-    fn send(&mut self, post: &mut Post) -> bool {
+    fn send(&mut self, post: &mut Post) -> Result<bool, Gone> {
         let is_crowded = self.game.players() >= CROWD;
         for _ in 0..SEND_BUDGET {
             let now = self.clock.now();
-            let Some(outbox) = post.outbox() else { break };
+            let outbox = post.outbox();
             outbox.set_joins(is_crowded);
             let Some(room) = outbox.room() else {
-                self.dispatch(post);
+                self.dispatch(post)?;
                 continue;
             };
             match self.game.poll_transmit(now, room) {
                 Some(transmit) => outbox.push(transmit),
                 None => {
-                    self.dispatch(post);
-                    if !self.is_sending {
-                        self.end_tick(self.clock.now());
-                    }
-                    return false;
+                    self.dispatch(post)?;
+                    self.end_tick(post);
+                    return Ok(false);
                 }
             }
         }
-        self.dispatch(post);
-        // When all is on its way the kernel is behind, and is waited for.
-        post.outbox().is_some()
+        self.dispatch(post)?;
+        Ok(true)
     }
 
     /// Sends off what waits, and counts what went.
-    fn dispatch(&mut self, post: &mut Post) {
+    fn dispatch(&mut self, post: &mut Post) -> Result<(), Gone> {
         let now = self.clock.now();
-        post.dispatch(|datagram, result| match result {
+        post.dispatch(|datagram, result| self.count(now, datagram, result))?;
+        self.is_sending = post.idle_since().is_none();
+        Ok(())
+    }
+
+    /// Waits until the kernel has all that was sent off.
+    fn finish(&mut self, post: &mut Post) -> Result<(), Gone> {
+        if self.is_sending {
+            let now = self.clock.now();
+            post.finish(|datagram, result| self.count(now, datagram, result))?;
+            self.is_sending = false;
+            self.end_tick(post);
+        }
+        Ok(())
+    }
+
+    /// Counts what became of a datagram.
+    fn count(&mut self, now: Instant, datagram: &[u8], result: io::Result<()>) {
+        match result {
             Ok(()) => {
                 self.sent += 1;
                 self.meter.traffic.note(Direction::Out, datagram);
@@ -438,14 +467,14 @@ impl Server {
             // Lost, as if the network had lost it: the protocol repeats what matters.
             Err(error) if error.kind() == ErrorKind::WouldBlock => self.unsent.count_only(),
             Err(error) => self.unsent.note(now, &error),
-        });
-        self.is_sending = !post.is_idle();
+        }
     }
 
-    /// All that there was to send is sent.
-    fn end_tick(&mut self, now: Instant) {
-        if let Some(took) = self.meter.note_sent(now) {
-            self.load.note(now, took, self.game.players());
+    /// A tick ends when there is nothing left to send and the kernel has all of it.
+    fn end_tick(&mut self, post: &Post) {
+        let sent = post.idle_since();
+        if let Some(took) = sent.and_then(|sent| self.meter.note_sent(sent)) {
+            self.load.note(self.clock.now(), took, self.game.players());
             self.meter.load_percent = self.load.percent();
             self.game.set_busy(self.load.is_busy());
         }
@@ -589,12 +618,12 @@ mod tests {
         let mut server = Server::bind(&config).unwrap();
         let starting = ask(&mut server, "/readyz");
         assert!(starting.starts_with("HTTP/1.1 503 ") && starting.ends_with("\r\n\r\nstarting\n"));
+        let mut wires = server.wires().unwrap();
         while server.meter.tally.ticks == 0 {
-            server.tick(server.clock.now());
+            server.tick(server.clock.now(), &mut wires.post).unwrap();
         }
         assert_eq!(server.meter.tally.tick_times.count(), 0, "nothing of it is sent");
-        let mut wires = server.wires().unwrap();
-        assert!(!server.send(&mut wires.post));
+        assert!(!server.send(&mut wires.post).unwrap());
         assert_eq!(server.meter.tally.tick_times.count(), 1);
         let ready = ask(&mut server, "/readyz");
         assert!(ready.starts_with("HTTP/1.1 200 ") && ready.ends_with("\r\n\r\nready\n"));

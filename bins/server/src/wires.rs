@@ -8,6 +8,7 @@
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::ops::Range;
+use std::sync::Arc;
 
 use caves_session::{Peer, Transmit};
 use caves_wire::MAX_DATAGRAM;
@@ -15,7 +16,7 @@ use mio::net::UdpSocket;
 
 mod post;
 
-pub(crate) use post::Post;
+pub(crate) use post::{Gone, Post};
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -129,7 +130,7 @@ pub(crate) struct Outbox {
     entries: Vec<Entry>,
     /// What the kernel did not take: which entry, which datagram of it, and why.
     failed: Vec<(usize, usize, io::Error)>,
-    /// Whether the kernel cuts entries into datagrams.
+    /// Whether the kernel cuts entries into datagrams, as far as its carrier knows.
     offloads: bool,
     /// Whether datagrams to one peer are to be one entry.
     joins: bool,
@@ -157,10 +158,13 @@ impl Outbox {
         self.entries.is_empty()
     }
 
+    pub(crate) fn is_full(&self) -> bool {
+        self.entries.len() == ENTRIES || ARENA - self.used < MAX_DATAGRAM
+    }
+
     /// Where the next datagram is to be written; `None` when this has to be handed over first.
     pub(crate) fn room(&mut self) -> Option<&mut [u8]> {
-        let is_full = self.entries.len() == ENTRIES || ARENA - self.used < MAX_DATAGRAM;
-        (!is_full).then(|| &mut self.arena[self.used..])
+        (!self.is_full()).then(|| &mut self.arena[self.used..])
     }
 
     /// The datagram that was just written into the room.
@@ -193,42 +197,39 @@ impl Outbox {
 }
 
 /// Hands outboxes to the kernel. It belongs to the thread that does.
-pub(crate) struct Carrier(Sender);
+pub(crate) struct Carrier {
+    sender: Sender,
+    /// Whether this kernel cuts entries into datagrams.
+    offloads: bool,
+}
 
 impl Carrier {
     pub(crate) fn new() -> Self {
-        Self(Sender::new())
+        Self { sender: Sender::new(), offloads: Sender::OFFLOADS }
     }
 
     /// Hands everything over; what was not taken is noted in the outbox. One datagram that the kernel does not
     /// take holds up no other.
-    pub(crate) fn carry<'s>(
-        &mut self,
-        outbox: &mut Outbox,
-        socket: impl Fn(u16) -> Option<&'s UdpSocket>,
-    ) {
-        let Outbox { arena, entries, failed, offloads, .. } = outbox;
+    pub(crate) fn carry(&mut self, outbox: &mut Outbox, sockets: &[Arc<UdpSocket>]) {
+        let Outbox { arena, entries, failed, .. } = &mut *outbox;
         let mut rest = 0;
         while let Some(first) = entries.get(rest) {
             let run = entries[rest..].iter().take_while(|next| next.goes_with(first)).count();
-            let Some(socket) = socket(first.to.socket) else {
+            let Some(socket) = sockets.get(usize::from(first.to.socket)) else {
                 fail(failed, rest, first, ErrorKind::NotFound.into());
                 rest += 1;
                 continue;
             };
-            match self.0.send(socket, arena, &entries[rest..rest + run]) {
+            match self.sender.send(socket, arena, &entries[rest..rest + run]) {
                 Ok(taken) => rest += taken.max(1),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if !first.is_single() && is_refusal(&error) => {
-                    if error.kind() != ErrorKind::InvalidInput {
-                        *offloads = false;
-                    }
-                    for (segment, datagram) in
-                        arena[first.bytes.clone()].chunks(first.segment).enumerate()
-                    {
+                    self.was_refused(&error);
+                    let datagrams = arena[first.bytes.clone()].chunks(first.segment).enumerate();
+                    failed.extend(datagrams.filter_map(|(segment, datagram)| {
                         let sent = alone(socket, datagram, first.to.addr);
-                        failed.extend(sent.err().map(|error| (rest, segment, error)));
-                    }
+                        sent.err().map(|error| (rest, segment, error))
+                    }));
                     rest += 1;
                 }
                 Err(error) => {
@@ -236,6 +237,16 @@ impl Carrier {
                     rest += 1;
                 }
             }
+        }
+        outbox.offloads = self.offloads;
+    }
+
+    /// The kernel does not cut this one. Where it says that it never does, no more are tried; where
+    /// it minds the length, another peer's path may take it.
+    fn was_refused(&mut self, error: &io::Error) {
+        if error.kind() != ErrorKind::InvalidInput && self.offloads {
+            self.offloads = false;
+            tracing::info!(%error, "no segmentation offload here: each datagram goes by itself");
         }
     }
 }
