@@ -5,6 +5,7 @@ use std::thread::{Builder, sleep};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use caves_benches::measure::median;
 use caves_server::Server;
 
 use crate::fleet::{Came, Fleet};
@@ -12,7 +13,7 @@ use crate::server;
 
 const PERIOD: Duration = Duration::from_millis(100);
 /// Clients begin so long after a tick began ...
-const QUIET: Duration = Duration::from_millis(45);
+const QUIET: Duration = Duration::from_millis(42);
 /// ... and have to be done this long after it, or they are in the way of the next.
 const LATEST: Duration = Duration::from_millis(95);
 /// Ticks after the last client has joined that are not measured.
@@ -29,7 +30,7 @@ const CLIENTS: &str = "clients";
 /// What one run gave.
 #[derive(Debug, Clone)]
 pub(crate) struct Outcome {
-    /// From a tick's beginning until the kernel has its last datagram, on average.
+    /// From a tick's beginning until the kernel has its last datagram: the median, since other programs hold up some.
     pub(crate) tick_ms: f64,
     /// Processor time of all threads of the server, and of two of them, per client and tick.
     pub(crate) all_us: f64,
@@ -76,11 +77,14 @@ fn play(clients: usize, ticks: u32, addr: SocketAddr, metrics: SocketAddr) -> Re
         play_one(&mut fleet)?;
     }
     let before = Moment::of(&fleet, metrics)?;
+    let (mut took, mut sum_s) = (Vec::new(), before.ticks.1);
     for _ in 0..ticks {
         play_one(&mut fleet)?;
+        let sum_before = std::mem::replace(&mut sum_s, server::ticks(metrics)?.1);
+        took.push((sum_s - sum_before) * 1e3);
     }
     let after = Moment::of(&fleet, metrics)?;
-    Ok(after.since(&before, clients as u64, ticks, late))
+    Ok(Outcome { tick_ms: median(took), ..after.since(&before, clients as u64, ticks, late) })
 }
 
 /// Everything that is counted, up to a moment between two ticks.

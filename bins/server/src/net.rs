@@ -632,4 +632,59 @@ mod tests {
         assert!(stopping.starts_with("HTTP/1.1 503 ") && stopping.ends_with("\r\n\r\nstopping\n"));
         assert!(ask(&mut server, "/healthz").starts_with("HTTP/1.1 200 "), "the loop turns");
     }
+
+    /// A server that has so many Pongs to send, every other one to where nothing can be sent.
+    fn with_pongs_to_send(threads: usize, count: u16) -> Server {
+        let mut config = Config { threads, ..Config::solo() };
+        config.session.strangers.total_per_second = 1_000_000;
+        let mut server = Server::bind(&config).unwrap();
+        for number in 0..count {
+            let port = if number % 2 == 0 { 0 } else { server.addrs[0].port() };
+            let from = Peer { socket: 0, addr: ([127, 0, 0, 1], port).into() };
+            let ping = [0x4C, 0x52, 1, 6, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+            server.game.handle_datagram(server.clock.now(), from, &ping);
+        }
+        server
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_take_is_counted_with_one_thread_and_with_two() {
+        for threads in [1, 2] {
+            let mut server = with_pongs_to_send(threads, 300);
+            let mut wires = server.wires().unwrap();
+            assert!(!server.send(&mut wires.post).unwrap());
+            server.finish(&mut wires.post).unwrap();
+            assert!(!server.is_sending);
+            assert_eq!((server.sent, server.unsent.count()), (150, 150), "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn a_tick_has_not_ended_while_another_thread_carries_it() {
+        let mut server = with_pongs_to_send(1, 100);
+        let (go, wait) = std::sync::mpsc::channel();
+        let post = Post::held_up(server.clock, move || wait.recv().unwrap());
+        let mut wires = Wires { inbox: Inbox::new(), post };
+        while server.meter.tally.ticks == 0 {
+            server.tick(server.clock.now(), &mut wires.post).unwrap();
+        }
+        assert!(!server.send(&mut wires.post).unwrap(), "all is sent off");
+        assert!(server.is_sending && server.until_next_deadline() <= REST);
+        assert_eq!((server.meter.tally.tick_times.count(), server.sent), (0, 0));
+        // 64 and 36.
+        (0..2).for_each(|_| go.send(()).unwrap());
+        while server.is_sending {
+            assert!(!server.send(&mut wires.post).unwrap());
+        }
+        assert_eq!((server.meter.tally.tick_times.count(), server.sent), (1, 100));
+    }
+
+    #[test]
+    fn a_server_whose_other_thread_fails_ends_with_an_error() {
+        let mut server = with_pongs_to_send(1, 100);
+        let post = Post::held_up(server.clock, || panic!("no kernel today"));
+        let mut wires = Wires { inbox: Inbox::new(), post };
+        let error = server.turn_until_stopped(&mut wires).unwrap_err();
+        assert_eq!(error.to_string(), "the thread that sends datagrams failed: no kernel today");
+    }
 }

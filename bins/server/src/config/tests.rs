@@ -175,7 +175,7 @@ fn the_printed_configuration_has_every_key_and_its_examples_are_valid() {
         count += printed.len();
         assert_eq!(printed, known(&format!("{head}\nx = 1")), "{table}");
     }
-    assert_eq!(count, 6 + 3 + 1 + 5 + 6 + 3 + 2 + 1 + 2);
+    assert_eq!(count, 7 + 3 + 1 + 5 + 6 + 3 + 2 + 1 + 2);
 }
 
 #[test]

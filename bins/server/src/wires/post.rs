@@ -65,6 +65,13 @@ impl Post {
         })
     }
 
+    /// One whose other thread sends nothing, and calls something for each outbox.
+    #[cfg(test)]
+    pub(crate) fn held_up(clock: Clock, mut by: impl FnMut() + Send + 'static) -> Self {
+        let courier = Courier::start(clock, move || move |_: &mut Outbox| by());
+        Self { courier: Some(courier.unwrap()), ..Self::new(1, Vec::new(), clock).unwrap() }
+    }
+
     /// The outbox to write into.
     pub(crate) const fn outbox(&mut self) -> &mut Outbox {
         &mut self.filling
