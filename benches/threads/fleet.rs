@@ -55,6 +55,10 @@ impl Fleet {
         Ok(Self { clock, players, came: Came::default() })
     }
 
+    pub(crate) const fn clients(&self) -> usize {
+        self.players.len()
+    }
+
     /// Until everybody is in and has its chunks.
     pub(crate) fn join(&mut self) -> Result<()> {
         let begin = Instant::now();

@@ -26,10 +26,10 @@ struct Args {
     /// Numbers of clients, a line for each
     #[arg(long, value_delimiter = ',', default_values_t = [1000, 2000])]
     clients: Vec<usize>,
-    /// Ticks that are measured in a run
-    #[arg(long, default_value_t = 50)]
-    ticks: u32,
-    /// How often each is run; the table has medians
+    /// Windows of ten ticks that are measured in a run; a run's figures are their medians
+    #[arg(long, default_value_t = 5)]
+    windows: u32,
+    /// How often each is run; the table has medians of these
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Cargo says so to every bench
@@ -48,7 +48,7 @@ fn main() -> Result<()> {
             // Each goes first in every other round.
             let order = if round % 2 == 0 { [1, 2] } else { [2, 1] };
             for threads in order {
-                let outcome = run::run(clients, threads, args.ticks)?;
+                let outcome = run::run(clients, threads, args.windows)?;
                 progress(round + 1, clients, threads, &outcome);
                 line.runs[threads - 1].push(outcome);
             }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use caves_benches::measure::median;
 use caves_server::Server;
 
-use crate::fleet::{Came, Fleet};
+use crate::fleet::Fleet;
 use crate::server;
 
 const PERIOD: Duration = Duration::from_millis(100);
@@ -18,6 +18,10 @@ const QUIET: Duration = Duration::from_millis(42);
 const LATEST: Duration = Duration::from_millis(95);
 /// Ticks after the last client has joined that are not measured.
 const WARM_UP: u32 = 20;
+/// Ticks in a window.
+const WINDOW: u32 = 10;
+/// The last steps are read, and what is answered at once is, within this.
+const ANSWERS: Duration = Duration::from_millis(4);
 /// A state and full entities, as a view of 1200 bytes has; the last group of players may see less.
 const BYTES: f64 = 1272.0;
 const ENOUGH: f64 = 0.995;
@@ -30,7 +34,7 @@ const CLIENTS: &str = "clients";
 /// What one run gave.
 #[derive(Debug, Clone)]
 pub(crate) struct Outcome {
-    /// From a tick's beginning until the kernel has its last datagram: the median, since other programs hold up some.
+    /// From a tick's beginning until the kernel has its last datagram.
     pub(crate) tick_ms: f64,
     /// Processor time of all threads of the server, and of two of them, per client and tick.
     pub(crate) all_us: f64,
@@ -42,7 +46,7 @@ pub(crate) struct Outcome {
     pub(crate) missed: u64,
 }
 
-pub(crate) fn run(clients: usize, threads: usize, ticks: u32) -> Result<Outcome> {
+pub(crate) fn run(clients: usize, threads: usize, windows: u32) -> Result<Outcome> {
     let folder = tempfile::tempdir()?;
     let config = server::config(clients, threads, folder.path().join("caves.redb"))?;
     let server = Server::bind(&config)?;
@@ -52,7 +56,7 @@ pub(crate) fn run(clients: usize, threads: usize, ticks: u32) -> Result<Outcome>
     let serving = Builder::new().name(SERVER.to_owned()).spawn(|| server.run())?;
     let playing = Builder::new()
         .name(CLIENTS.to_owned())
-        .spawn(move || play(clients, ticks, addr, metrics))?;
+        .spawn(move || play(clients, windows, addr, metrics))?;
     let outcome = playing.join().unwrap_or_else(|_| Err(anyhow!("the clients panicked")));
     stop.stop();
     let summary = serving.join().map_err(|_| anyhow!("the server panicked"))??;
@@ -60,66 +64,77 @@ pub(crate) fn run(clients: usize, threads: usize, ticks: u32) -> Result<Outcome>
     outcome
 }
 
-fn play(clients: usize, ticks: u32, addr: SocketAddr, metrics: SocketAddr) -> Result<Outcome> {
-    let mut fleet = Fleet::new(clients, addr)?;
-    fleet.join()?;
-    let (mut late, mut round) = (0, 0);
-    let mut play_one = |fleet: &mut Fleet| -> Result<()> {
-        fleet.wait_for_tick()?;
-        let began = Instant::now();
-        sleep(QUIET);
-        fleet.play(round)?;
-        round += 1;
-        late += u64::from(round > WARM_UP && began.elapsed() > LATEST);
+fn play(clients: usize, windows: u32, addr: SocketAddr, metrics: SocketAddr) -> Result<Outcome> {
+    let mut players = Players { fleet: Fleet::new(clients, addr)?, round: 0, late: 0 };
+    players.fleet.join()?;
+    players.play(WARM_UP)?;
+    let measured = (0..windows).map(|_| players.window(metrics)).collect::<Result<Vec<_>>>()?;
+    Ok(Outcome::of(&measured))
+}
+
+struct Players {
+    fleet: Fleet,
+    round: u32,
+    /// Times that they were not done when the next tick was due.
+    late: u64,
+}
+
+impl Players {
+    fn play(&mut self, ticks: u32) -> Result<()> {
+        for _ in 0..ticks {
+            self.fleet.wait_for_tick()?;
+            let began = Instant::now();
+            sleep(QUIET);
+            self.fleet.play(self.round)?;
+            self.round += 1;
+            self.late += u64::from(began.elapsed() > LATEST);
+        }
         Ok(())
-    };
-    for _ in 0..WARM_UP {
-        play_one(&mut fleet)?;
-    }
-    let before = Moment::of(&fleet, metrics)?;
-    let (mut took, mut sum_s) = (Vec::new(), before.ticks.1);
-    for _ in 0..ticks {
-        play_one(&mut fleet)?;
-        let sum_before = std::mem::replace(&mut sum_s, server::ticks(metrics)?.1);
-        took.push((sum_s - sum_before) * 1e3);
-    }
-    let after = Moment::of(&fleet, metrics)?;
-    Ok(Outcome { tick_ms: median(took), ..after.since(&before, clients as u64, ticks, late) })
-}
-
-/// Everything that is counted, up to a moment between two ticks.
-struct Moment {
-    ticks: (u64, f64),
-    came: Came,
-    threads: Threads,
-}
-
-impl Moment {
-    fn of(fleet: &Fleet, metrics: SocketAddr) -> Result<Self> {
-        // Answers to the last steps are given.
-        sleep(Duration::from_millis(4));
-        Ok(Self { threads: Threads::now()?, ticks: server::ticks(metrics)?, came: fleet.came })
     }
 
-    fn since(&self, before: &Self, clients: u64, ticks: u32, late: u64) -> Outcome {
-        let all = clients * u64::from(ticks);
-        let count = self.ticks.0 - before.ticks.0;
-        let bytes = (self.came.bytes - before.came.bytes) as f64;
-        let missed = count.abs_diff(ticks.into())
-            + all.saturating_sub(self.came.states - before.came.states)
-            + u64::from(bytes < ENOUGH * BYTES * all as f64);
+    /// To tell its figures costs the server as much as a tick does: that happens before and after a window.
+    fn window(&mut self, metrics: SocketAddr) -> Result<Outcome> {
+        let ticks_before = server::ticks(metrics)?;
+        self.play(1)?;
+        self.late = 0;
+        sleep(ANSWERS);
+        let (came, before) = (self.fleet.came, Threads::now()?);
+        self.play(WINDOW)?;
+        sleep(ANSWERS);
+        let (after, ticks) = (Threads::now()?, server::ticks(metrics)?);
+        // One more than the threads' times are of.
+        let (count, took) = (ticks.0 - ticks_before.0, ticks.1 - ticks_before.1);
+        let all = self.fleet.clients() as u64 * u64::from(WINDOW);
+        let bytes = (self.fleet.came.bytes - came.bytes) as f64;
         let each = |after: Duration, before: Duration| {
             after.saturating_sub(before).as_secs_f64() * 1e6 / all as f64
         };
-        let (threads, then) = (&self.threads, &before.threads);
-        let waited = threads.waited.saturating_sub(then.waited).as_secs_f64();
-        Outcome {
-            tick_ms: (self.ticks.1 - before.ticks.1) * 1e3 / count as f64,
-            all_us: each(threads.all, then.all),
-            loop_us: each(threads.server, then.server),
-            courier_us: each(threads.courier, then.courier),
-            waited_percent: waited * 100.0 / (PERIOD * ticks).as_secs_f64(),
-            missed: missed + late,
+        let waited = after.waited.saturating_sub(before.waited).as_secs_f64();
+        Ok(Outcome {
+            tick_ms: took * 1e3 / count as f64,
+            all_us: each(after.all, before.all),
+            loop_us: each(after.server, before.server),
+            courier_us: each(after.courier, before.courier),
+            waited_percent: waited * 100.0 / (PERIOD * WINDOW).as_secs_f64(),
+            missed: count.abs_diff(u64::from(WINDOW) + 1)
+                + all.saturating_sub(self.fleet.came.states - came.states)
+                + u64::from(bytes < ENOUGH * BYTES * all as f64)
+                + self.late,
+        })
+    }
+}
+
+impl Outcome {
+    /// Medians, since other programs hold up some windows; but nothing is missed in any.
+    fn of(windows: &[Self]) -> Self {
+        let of = |what: fn(&Self) -> f64| median(windows.iter().map(what).collect());
+        Self {
+            tick_ms: of(|window| window.tick_ms),
+            all_us: of(|window| window.all_us),
+            loop_us: of(|window| window.loop_us),
+            courier_us: of(|window| window.courier_us),
+            waited_percent: of(|window| window.waited_percent),
+            missed: windows.iter().map(|window| window.missed).sum(),
         }
     }
 }
