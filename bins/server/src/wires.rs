@@ -180,6 +180,13 @@ impl Outbox {
         }
     }
 
+    /// The datagram that was just written into the room is another outbox's, which has room.
+    pub(crate) fn copy_to(&self, other: &mut Self, transmit: Transmit) {
+        let written = &self.arena[self.used..self.used + transmit.len];
+        other.arena[other.used..other.used + transmit.len].copy_from_slice(written);
+        other.push(transmit);
+    }
+
     /// Tells what became of each datagram, and is empty then.
     pub(crate) fn settle(&mut self, mut tell: impl FnMut(&[u8], io::Result<()>)) {
         let mut failed = self.failed.drain(..).peekable();

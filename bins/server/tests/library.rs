@@ -178,10 +178,10 @@ impl Guest {
     }
 }
 
-/// More players than an outbox has room for, so that the other thread carries a part of each tick.
+/// More players than an outbox has room for, and those of the other thread alone, too.
 #[test]
 fn with_two_threads_everybody_gets_all_chunks_and_all_ticks_in_order() {
-    const PLAYERS: u64 = 100;
+    const PLAYERS: u64 = 120;
     let mut config = Config::solo();
     config.threads = 2;
     config.session.max_players = PLAYERS as usize;
