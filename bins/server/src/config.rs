@@ -47,7 +47,7 @@ pub struct Config {
     pub session: caves::ServerConfig,
     /// Where to listen, one socket each; port 0 takes a free one.
     pub listen: Vec<SocketAddr>,
-    /// 1: the loop does everything; 2: a thread beside it hands datagrams to the kernel.
+    /// 1: the loop does everything; 2: a thread beside it hands most datagrams to the kernel.
     pub threads: usize,
     /// The world to generate; without it a seed is drawn.
     pub seed: Option<u64>,

@@ -145,7 +145,10 @@ impl Post {
                 courier.send(&mut tell)?;
             }
         }
-        self.carry(&mut tell);
+        // With nothing of its own it only looks what has come back, which was carried earlier.
+        if !self.own.is_empty() || self.idle_since().is_some() {
+            self.carry(&mut tell);
+        }
         match &mut self.courier {
             Some(courier) => courier.collect(&mut self.last, tell),
             None => Ok(()),
@@ -452,6 +455,24 @@ mod tests {
             courier.wait(|_, _| {}).unwrap();
         }
         assert_eq!(courier.free.len(), OUTBOXES - 1);
+    }
+
+    #[test]
+    fn what_comes_back_was_carried_before_that_was_noticed() {
+        let clock = Clock::start();
+        let mut post = Post::held_up(clock, || {});
+        for number in 0..ENTRIES as u32 {
+            assert!(write_to_post(&mut post, other(), number));
+        }
+        post.make_room(|_, _| {}).unwrap();
+        let courier = post.courier.as_mut().unwrap();
+        courier.out = None;
+        courier.thread.take().unwrap().join().unwrap();
+        let carried = clock.now();
+        while clock.now() == carried {}
+        // It was taken back before it was found that the thread has ended.
+        let _ = post.dispatch(|_, _| {});
+        assert!(post.idle_since().is_some_and(|since| since <= carried));
     }
 
     #[test]
