@@ -407,6 +407,7 @@ motd = \"\" # default
 listen = [\"0.0.0.0:5\", \"[::]:5\"] # environment CAVES__SERVER__LISTEN
 max_players = 20 # --set server.max_players
 tick_rate = 10 # default
+threads = 1 # default
 open = false # --set server.open
 
 [world]

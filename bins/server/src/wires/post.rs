@@ -459,12 +459,13 @@ mod tests {
 
     #[test]
     fn what_comes_back_was_carried_before_that_was_noticed() {
-        let clock = Clock::start();
-        let mut post = Post::held_up(clock, || {});
+        let (clock, (go, wait)) = (Clock::start(), std::sync::mpsc::channel());
+        let mut post = Post::held_up(clock, move || wait.recv().unwrap());
         for number in 0..ENTRIES as u32 {
             assert!(write_to_post(&mut post, other(), number));
         }
         post.make_room(|_, _| {}).unwrap();
+        go.send(()).unwrap();
         let courier = post.courier.as_mut().unwrap();
         courier.out = None;
         courier.thread.take().unwrap().join().unwrap();
