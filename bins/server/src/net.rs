@@ -49,6 +49,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 const CROWD: usize = 50;
 /// ... so the loop rests so long between two looks, which nobody notices.
 const REST: Duration = Duration::from_millis(2);
+/// What another thread carries is looked after this often.
+const UNDER_WAY: Duration = Duration::from_millis(2);
 /// Saying goodbye to everybody ends after this, said or not.
 const LONGEST_GOODBYE: Duration = Duration::from_secs(1);
 /// The last save ends after this, done or not: a service manager waits for 90 seconds.
@@ -555,7 +557,7 @@ impl Server {
         let operator = self.operator.poll_timeout().filter(|_| self.stopping.is_none());
         let due = [self.game.poll_timeout(), endpoint, self.notifier.poll_timeout()];
         // What another thread carries is looked after soon: there may be more to carry.
-        let longest = if self.is_sending { REST } else { LONGEST_SLEEP };
+        let longest = if self.is_sending { UNDER_WAY } else { LONGEST_SLEEP };
         Deadline::earliest(due.into_iter().chain([control, operator]))
             .map_or(longest, |due| due.saturating_since(now).min(longest))
     }
@@ -669,7 +671,7 @@ mod tests {
             server.tick(server.clock.now(), &mut wires.post).unwrap();
         }
         assert!(!server.send(&mut wires.post).unwrap(), "all is sent off");
-        assert!(server.is_sending && server.until_next_deadline() <= REST);
+        assert!(server.is_sending && server.until_next_deadline() <= UNDER_WAY);
         let told = |server: &Server| server.sent + server.unsent.count();
         assert!(told(&server) < 200 - 64);
         assert_eq!(server.meter.tally.tick_times.count(), 0);
