@@ -47,6 +47,8 @@ pub struct Config {
     pub session: caves::ServerConfig,
     /// Where to listen, one socket each; port 0 takes a free one.
     pub listen: Vec<SocketAddr>,
+    /// 1: the loop does everything; 2: a thread beside it hands most datagrams to the kernel.
+    pub threads: usize,
     /// The world to generate; without it a seed is drawn.
     pub seed: Option<u64>,
     /// Where the world is kept.
@@ -128,6 +130,7 @@ impl Default for Config {
         Self {
             session: caves::ServerConfig { strangers, ..caves::ServerConfig::default() },
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 21068))],
+            threads: 1,
             seed: None,
             store: StoreConfig::File(PathBuf::from("caves.redb")),
             save_interval: Duration::from_secs(1),

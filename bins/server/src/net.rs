@@ -27,7 +27,7 @@ use crate::rest::{CROWD, Rest};
 use crate::socket;
 use crate::store::{CloseError, Options};
 use crate::traffic::Direction;
-use crate::wires::{Inbox, Outbox, Received};
+use crate::wires::{Gone, Inbox, Post, Received};
 use crate::{Config, Notifier, OsRandom};
 
 pub use outcome::{BindError, RunError, StopReason, Summary};
@@ -45,6 +45,8 @@ const STALL: Duration = Duration::from_millis(500);
 const ROUNDS_AFTER_STALL: usize = 64;
 /// The loop looks around this often even if nothing is due.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// What another thread carries is looked after this often.
+const UNDER_WAY: Duration = Duration::from_millis(2);
 /// Saying goodbye to everybody ends after this, said or not.
 const LONGEST_GOODBYE: Duration = Duration::from_secs(1);
 /// The last save ends after this, done or not: a service manager waits for 90 seconds.
@@ -95,6 +97,9 @@ pub struct Server {
     load: Load,
     late: Late,
     rest: Rest,
+    threads: usize,
+    /// Something is on its way to the kernel by another thread.
+    is_sending: bool,
 }
 
 /// Stops a server that runs in another thread.
@@ -116,17 +121,11 @@ impl StopHandle {
 /// Where datagrams rest on their way. They belong to the thread that runs the loop.
 struct Wires {
     inbox: Inbox,
-    outbox: Outbox,
-}
-
-impl Wires {
-    fn new() -> Self {
-        Self { inbox: Inbox::new(), outbox: Outbox::new() }
-    }
+    post: Post,
 }
 
 struct Socket {
-    udp: UdpSocket,
+    udp: Arc<UdpSocket>,
     /// Something may wait: the kernel tells of it once, and not again until all was read.
     ready: bool,
 }
@@ -164,7 +163,7 @@ impl Server {
         for (place, mut udp) in opened.into_iter().enumerate() {
             let local = watch(&poll, Token(place), &mut udp).map_err(BindError::Poll)?;
             meter.inodes.extend(metrics::inode(&udp));
-            sockets.push(Socket { udp, ready: true });
+            sockets.push(Socket { udp: Arc::new(udp), ready: true });
             addrs.push(local);
         }
         let endpoint = config.metrics.map(|addr| {
@@ -215,6 +214,8 @@ impl Server {
             kept,
             late: Late::new(),
             rest: Rest::new(),
+            threads: config.threads,
+            is_sending: false,
             load: Load::new(Duration::from_secs(1) / u32::from(config.session.tick_rate.max(1))),
         })
     }
@@ -272,34 +273,43 @@ impl Server {
     /// datagram is counted and told in the log.
     pub fn run(mut self) -> Result<Summary, RunError> {
         let start = self.clock.now();
-        let (mut events, mut wires) = (Events::with_capacity(128), Wires::new());
+        let mut wires = self.wires().map_err(RunError::Threads)?;
         self.notifier.ready(start);
-        let reason = loop {
-            // The timers are judged by the moment before reading: whatever holds this process up
-            // after it, what came meanwhile is read before anybody is said to have been silent.
-            let turn = self.clock.now();
-            let unread = self.receive(turn, &mut wires);
-            self.tick(turn);
-            self.operate();
-            self.keep();
-            let unsent = self.send(&mut wires.outbox);
-            self.report();
-            self.tell_operator();
-            if let Some(reason) = self.stopped() {
-                break reason;
-            }
-            self.sleep(&mut events, unread || unsent).map_err(RunError::Poll)?;
-        };
+        let ended = self.turn_until_stopped(&mut wires);
+        // The other thread has ended before anything is told of the end.
+        drop(wires);
+        let closed = self.close_store();
         let summary = Summary {
-            reason,
+            reason: ended?,
             uptime: self.clock.now().saturating_since(start),
             counters: self.game.counters().clone(),
             sent: self.sent,
             unsent: self.unsent.count(),
             unread: self.unread.count(),
         };
-        self.close_store()?;
+        closed?;
         Ok(summary)
+    }
+
+    fn turn_until_stopped(&mut self, wires: &mut Wires) -> Result<StopReason, RunError> {
+        let mut events = Events::with_capacity(128);
+        loop {
+            // The timers are judged by the moment before reading: whatever holds this process up
+            // after it, what came meanwhile is read before anybody is said to have been silent.
+            let turn = self.clock.now();
+            let unread = self.receive(turn, wires)?;
+            self.tick(turn, &mut wires.post)?;
+            self.operate();
+            self.keep();
+            let unsent = self.send(&mut wires.post)?;
+            self.report();
+            self.tell_operator();
+            if let Some(reason) = self.stopped() {
+                self.finish(&mut wires.post)?;
+                return Ok(reason);
+            }
+            self.sleep(&mut events, unread || unsent).map_err(RunError::Poll)?;
+        }
     }
 
     fn close_store(&mut self) -> Result<(), CloseError> {
@@ -313,7 +323,7 @@ impl Server {
     }
 
     /// Reads what waits, within a budget; `true` when that was spent.
-    fn receive(&mut self, turn: Instant, wires: &mut Wires) -> bool {
+    fn receive(&mut self, turn: Instant, wires: &mut Wires) -> Result<bool, Gone> {
         if self.is_late(turn) {
             return self.receive_after_stall(wires);
         }
@@ -322,10 +332,10 @@ impl Server {
             more |= self.receive_from(place, &mut wires.inbox);
             // The session's queue of answers holds what one budget asks for, and not what all
             // sockets do.
-            self.send(&mut wires.outbox);
+            self.send(&mut wires.post)?;
         }
         self.rest.note((self.game.counters().received - before) as usize);
-        more
+        Ok(more)
     }
 
     fn is_late(&self, turn: Instant) -> bool {
@@ -334,7 +344,7 @@ impl Server {
 
     /// Reads what came while this process was stopped, and answers as it goes: the session's queue
     /// of answers holds what one budget asks for.
-    fn receive_after_stall(&mut self, wires: &mut Wires) -> bool {
+    fn receive_after_stall(&mut self, wires: &mut Wires) -> Result<bool, Gone> {
         // A signal that lets a process go on may also end its sleep before the kernel has told
         // which sockets are ready.
         self.sockets.iter_mut().for_each(|socket| socket.ready = true);
@@ -342,13 +352,13 @@ impl Server {
             let mut more = false;
             for place in 0..self.sockets.len() {
                 more |= self.receive_from(place, &mut wires.inbox);
-                self.send(&mut wires.outbox);
+                self.send(&mut wires.post)?;
             }
             if !more {
-                return false;
+                return Ok(false);
             }
         }
-        true
+        Ok(true)
     }
 
     /// Reads one socket; `true` when more may wait in it.
@@ -381,12 +391,18 @@ impl Server {
         socket.ready
     }
 
-    fn tick(&mut self, turn: Instant) {
+    fn tick(&mut self, turn: Instant, post: &mut Post) -> Result<(), Gone> {
         if self.game.poll_timeout().is_some_and(|due| due <= turn) {
             let (began, before) = (self.clock.now(), self.game.tick());
             self.game.handle_timeout(turn);
-            self.meter.note_tick(began, before, self.game.tick());
+            let after = self.game.tick();
+            if after != before {
+                // What is under way still is the last of the tick before.
+                self.finish(post)?;
+            }
+            self.meter.note_tick(began, before, after);
         }
+        Ok(())
     }
 
     fn keep(&mut self) {
@@ -395,36 +411,55 @@ impl Server {
         }
     }
 
+    fn wires(&self) -> io::Result<Wires> {
+        let sockets = self.sockets.iter().map(|socket| Arc::clone(&socket.udp)).collect();
+        Ok(Wires { inbox: Inbox::new(), post: Post::new(self.threads, sockets, self.clock)? })
+    }
+
     /// Sends what is due, within a budget; `true` when that was spent.
-    fn send(&mut self, outbox: &mut Outbox) -> bool {
-        outbox.set_joins(self.game.players() >= CROWD);
+    fn send(&mut self, post: &mut Post) -> Result<bool, Gone> {
+        post.set_joins(self.game.players() >= CROWD);
         for _ in 0..SEND_BUDGET {
             let now = self.clock.now();
-            let room = match outbox.room() {
-                Some(room) => room,
-                None => {
-                    self.flush(outbox);
-                    continue;
-                }
+            let Some(room) = post.room() else {
+                post.make_room(|datagram, result| self.count(now, datagram, result))?;
+                continue;
             };
             match self.game.poll_transmit(now, room) {
-                Some(transmit) => outbox.push(transmit),
+                Some(transmit) => post.push(transmit),
                 None => {
-                    self.flush(outbox);
-                    self.end_tick(self.clock.now());
-                    return false;
+                    self.dispatch(post)?;
+                    self.end_tick(post);
+                    return Ok(false);
                 }
             }
         }
-        self.flush(outbox);
-        true
+        self.dispatch(post)?;
+        Ok(true)
     }
 
-    /// Hands what waits to the kernel.
-    fn flush(&mut self, outbox: &mut Outbox) {
-        let (now, sockets) = (self.clock.now(), &self.sockets);
-        let socket = |place| sockets.get(usize::from(place)).map(|socket| &socket.udp);
-        outbox.flush(socket, |datagram, result| match result {
+    /// Sends off what waits, and counts what went.
+    fn dispatch(&mut self, post: &mut Post) -> Result<(), Gone> {
+        let now = self.clock.now();
+        post.dispatch(|datagram, result| self.count(now, datagram, result))?;
+        self.is_sending = post.idle_since().is_none();
+        Ok(())
+    }
+
+    /// Waits until the kernel has all that was sent off.
+    fn finish(&mut self, post: &mut Post) -> Result<(), Gone> {
+        if self.is_sending {
+            let now = self.clock.now();
+            post.finish(|datagram, result| self.count(now, datagram, result))?;
+            self.is_sending = false;
+            self.end_tick(post);
+        }
+        Ok(())
+    }
+
+    /// Counts what became of a datagram.
+    fn count(&mut self, now: Instant, datagram: &[u8], result: io::Result<()>) {
+        match result {
             Ok(()) => {
                 self.sent += 1;
                 self.meter.traffic.note(Direction::Out, datagram);
@@ -432,13 +467,14 @@ impl Server {
             // Lost, as if the network had lost it: the protocol repeats what matters.
             Err(error) if error.kind() == ErrorKind::WouldBlock => self.unsent.count_only(),
             Err(error) => self.unsent.note(now, &error),
-        });
+        }
     }
 
-    /// All that there was to send is sent.
-    fn end_tick(&mut self, now: Instant) {
-        if let Some(took) = self.meter.note_sent(now) {
-            self.load.note(now, took, self.game.players());
+    /// A tick ends when there is nothing left to send and the kernel has all of it.
+    fn end_tick(&mut self, post: &Post) {
+        let sent = post.idle_since();
+        if let Some(took) = sent.and_then(|sent| self.meter.note_sent(sent)) {
+            self.load.note(self.clock.now(), took, self.game.players());
             self.meter.load_percent = self.load.percent();
             self.game.set_busy(self.load.is_busy());
         }
@@ -520,8 +556,10 @@ impl Server {
         let control = self.control.as_ref().and_then(Control::poll_timeout);
         let operator = self.operator.poll_timeout().filter(|_| self.stopping.is_none());
         let due = [self.game.poll_timeout(), endpoint, self.notifier.poll_timeout()];
+        // What another thread carries is looked after soon: there may be more to carry.
+        let longest = if self.is_sending { UNDER_WAY } else { LONGEST_SLEEP };
         Deadline::earliest(due.into_iter().chain([control, operator]))
-            .map_or(LONGEST_SLEEP, |due| due.saturating_since(now).min(LONGEST_SLEEP))
+            .map_or(longest, |due| due.saturating_since(now).min(longest))
     }
 }
 
@@ -580,11 +618,12 @@ mod tests {
         let mut server = Server::bind(&config).unwrap();
         let starting = ask(&mut server, "/readyz");
         assert!(starting.starts_with("HTTP/1.1 503 ") && starting.ends_with("\r\n\r\nstarting\n"));
+        let mut wires = server.wires().unwrap();
         while server.meter.tally.ticks == 0 {
-            server.tick(server.clock.now());
+            server.tick(server.clock.now(), &mut wires.post).unwrap();
         }
         assert_eq!(server.meter.tally.tick_times.count(), 0, "nothing of it is sent");
-        assert!(!server.send(&mut Outbox::new()));
+        assert!(!server.send(&mut wires.post).unwrap());
         assert_eq!(server.meter.tally.tick_times.count(), 1);
         let ready = ask(&mut server, "/readyz");
         assert!(ready.starts_with("HTTP/1.1 200 ") && ready.ends_with("\r\n\r\nready\n"));
@@ -592,5 +631,63 @@ mod tests {
         let stopping = ask(&mut server, "/readyz");
         assert!(stopping.starts_with("HTTP/1.1 503 ") && stopping.ends_with("\r\n\r\nstopping\n"));
         assert!(ask(&mut server, "/healthz").starts_with("HTTP/1.1 200 "), "the loop turns");
+    }
+
+    /// A server that has so many Pongs to send, every other one to where nothing can be sent.
+    fn with_pongs_to_send(threads: usize, count: u16) -> Server {
+        let mut config = Config { threads, ..Config::solo() };
+        config.session.strangers.total_per_second = 1_000_000;
+        let mut server = Server::bind(&config).unwrap();
+        for number in 0..count {
+            let [high, low] = number.to_be_bytes();
+            let addr = ([127, 0, high, low], if number % 2 == 0 { 0 } else { 9 }).into();
+            let from = Peer { socket: 0, addr };
+            let ping = [0x4C, 0x52, 1, 6, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+            server.game.handle_datagram(server.clock.now(), from, &ping);
+        }
+        server
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_take_is_counted_with_one_thread_and_with_two() {
+        for threads in [1, 2] {
+            let mut server = with_pongs_to_send(threads, 300);
+            let mut wires = server.wires().unwrap();
+            assert!(!server.send(&mut wires.post).unwrap());
+            server.finish(&mut wires.post).unwrap();
+            assert!(!server.is_sending);
+            assert_eq!((server.sent, server.unsent.count()), (150, 150), "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn a_tick_has_not_ended_while_another_thread_carries_it() {
+        // Three of four are the other thread's, which is more than one outbox.
+        let mut server = with_pongs_to_send(1, 200);
+        let (go, wait) = std::sync::mpsc::channel();
+        let post = Post::held_up(server.clock, move || wait.recv().unwrap());
+        let mut wires = Wires { inbox: Inbox::new(), post };
+        while server.meter.tally.ticks == 0 {
+            server.tick(server.clock.now(), &mut wires.post).unwrap();
+        }
+        assert!(!server.send(&mut wires.post).unwrap(), "all is sent off");
+        assert!(server.is_sending && server.until_next_deadline() <= UNDER_WAY);
+        let told = |server: &Server| server.sent + server.unsent.count();
+        assert!(told(&server) < 200 - 64);
+        assert_eq!(server.meter.tally.tick_times.count(), 0);
+        (0..4).for_each(|_| go.send(()).unwrap());
+        while server.is_sending {
+            assert!(!server.send(&mut wires.post).unwrap());
+        }
+        assert_eq!((server.meter.tally.tick_times.count(), told(&server)), (1, 200));
+    }
+
+    #[test]
+    fn a_server_whose_other_thread_fails_ends_with_an_error() {
+        let mut server = with_pongs_to_send(1, 200);
+        let post = Post::held_up(server.clock, || panic!("no kernel today"));
+        let mut wires = Wires { inbox: Inbox::new(), post };
+        let error = server.turn_until_stopped(&mut wires).unwrap_err();
+        assert_eq!(error.to_string(), "the thread that sends datagrams failed: no kernel today");
     }
 }

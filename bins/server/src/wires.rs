@@ -8,10 +8,15 @@
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::ops::Range;
+use std::sync::Arc;
 
 use caves_session::{Peer, Transmit};
 use caves_wire::MAX_DATAGRAM;
 use mio::net::UdpSocket;
+
+mod post;
+
+pub(crate) use post::{Gone, Post};
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -118,21 +123,29 @@ impl Entry {
     }
 }
 
-/// Datagrams that wait to be handed over.
+/// Datagrams that wait to be handed over, or were.
 pub(crate) struct Outbox {
     arena: Box<[u8]>,
     used: usize,
     entries: Vec<Entry>,
-    sender: Sender,
+    /// What the kernel did not take: which entry, which datagram of it, and why.
+    failed: Vec<(usize, usize, io::Error)>,
+    /// Whether the kernel cuts entries into datagrams, as far as its carrier knows.
+    offloads: bool,
     /// Whether datagrams to one peer are to be one entry.
     joins: bool,
 }
 
 impl Outbox {
     pub(crate) fn new() -> Self {
-        let arena = vec![0; ARENA].into();
-        let entries = Vec::with_capacity(ENTRIES);
-        Self { arena, used: 0, entries, sender: Sender::new(), joins: true }
+        Self {
+            arena: vec![0; ARENA].into(),
+            used: 0,
+            entries: Vec::with_capacity(ENTRIES),
+            failed: Vec::new(),
+            offloads: Sender::OFFLOADS,
+            joins: true,
+        }
     }
 
     /// Whether datagrams to one peer go as one from now on. On the machine itself a recording shows them
@@ -141,10 +154,17 @@ impl Outbox {
         self.joins = joins;
     }
 
-    /// Where the next datagram is to be written; `None` when this has to be flushed first.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.entries.len() == ENTRIES || ARENA - self.used < MAX_DATAGRAM
+    }
+
+    /// Where the next datagram is to be written; `None` when this has to be handed over first.
     pub(crate) fn room(&mut self) -> Option<&mut [u8]> {
-        let is_full = self.entries.len() == ENTRIES || ARENA - self.used < MAX_DATAGRAM;
-        (!is_full).then(|| &mut self.arena[self.used..])
+        (!self.is_full()).then(|| &mut self.arena[self.used..])
     }
 
     /// The datagram that was just written into the room.
@@ -152,7 +172,7 @@ impl Outbox {
         let bytes = self.used..self.used + len;
         self.used = bytes.end;
         match self.entries.last_mut() {
-            Some(last) if self.joins && self.sender.offloads() && last.takes(to, len) => {
+            Some(last) if self.joins && self.offloads && last.takes(to, len) => {
                 last.bytes.end = bytes.end;
                 last.segments += 1;
             }
@@ -160,51 +180,89 @@ impl Outbox {
         }
     }
 
-    /// Hands everything over, and tells what became of each datagram. One that the kernel does not take
-    /// holds up no other.
-    pub(crate) fn flush<'s>(
-        &mut self,
-        socket: impl Fn(u16) -> Option<&'s UdpSocket>,
-        mut tell: impl FnMut(&[u8], io::Result<()>),
-    ) {
+    /// The datagram that was just written into the room is another outbox's, which has room.
+    pub(crate) fn copy_to(&self, other: &mut Self, transmit: Transmit) {
+        let written = &self.arena[self.used..self.used + transmit.len];
+        other.arena[other.used..other.used + transmit.len].copy_from_slice(written);
+        other.push(transmit);
+    }
+
+    /// Tells what became of each datagram, and is empty then.
+    pub(crate) fn settle(&mut self, mut tell: impl FnMut(&[u8], io::Result<()>)) {
+        let mut failed = self.failed.drain(..).peekable();
+        for (place, entry) in self.entries.iter().enumerate() {
+            let datagrams = self.arena[entry.bytes.clone()].chunks(entry.segment);
+            for (segment, datagram) in datagrams.enumerate() {
+                let error = failed.next_if(|(at, of, _)| (*at, *of) == (place, segment));
+                tell(datagram, error.map_or(Ok(()), |(.., error)| Err(error)));
+            }
+        }
+        drop(failed);
+        self.entries.clear();
+        self.used = 0;
+    }
+}
+
+/// Hands outboxes to the kernel. It belongs to the thread that does.
+pub(crate) struct Carrier {
+    sender: Sender,
+    /// Whether this kernel cuts entries into datagrams.
+    offloads: bool,
+}
+
+impl Carrier {
+    pub(crate) fn new() -> Self {
+        Self { sender: Sender::new(), offloads: Sender::OFFLOADS }
+    }
+
+    /// Hands everything over; what was not taken is noted in the outbox. One datagram that the kernel does not
+    /// take holds up no other.
+    pub(crate) fn carry(&mut self, outbox: &mut Outbox, sockets: &[Arc<UdpSocket>]) {
+        let Outbox { arena, entries, failed, .. } = &mut *outbox;
         let mut rest = 0;
-        while let Some(first) = self.entries.get(rest) {
-            let run = self.entries[rest..].iter().take_while(|next| next.goes_with(first)).count();
-            let Some(socket) = socket(first.to.socket) else {
+        while let Some(first) = entries.get(rest) {
+            let run = entries[rest..].iter().take_while(|next| next.goes_with(first)).count();
+            let Some(socket) = sockets.get(usize::from(first.to.socket)) else {
+                fail(failed, rest, first, ErrorKind::NotFound.into());
                 rest += 1;
                 continue;
             };
-            let entries = &self.entries[rest..rest + run];
-            match self.sender.send(socket, &self.arena, entries) {
-                Ok(taken) => {
-                    for entry in entries.iter().take(taken.max(1)) {
-                        let datagrams = self.arena[entry.bytes.clone()].chunks(entry.segment);
-                        datagrams.for_each(|datagram| tell(datagram, Ok(())));
-                    }
-                    rest += taken.max(1);
-                }
+            match self.sender.send(socket, arena, &entries[rest..rest + run]) {
+                Ok(taken) => rest += taken.max(1),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if !first.is_single() && is_refusal(&error) => {
-                    self.sender.was_refused(&error);
-                    for datagram in self.arena[first.bytes.clone()].chunks(first.segment) {
-                        tell(datagram, alone(socket, datagram, first.to.addr));
-                    }
+                    self.was_refused(&error);
+                    let datagrams = arena[first.bytes.clone()].chunks(first.segment).enumerate();
+                    failed.extend(datagrams.filter_map(|(segment, datagram)| {
+                        let sent = alone(socket, datagram, first.to.addr);
+                        sent.err().map(|error| (rest, segment, error))
+                    }));
                     rest += 1;
                 }
                 Err(error) => {
-                    let datagrams = self.arena[first.bytes.clone()].chunks(first.segment);
-                    let kind = error.kind();
-                    let mut error = Some(error);
-                    for datagram in datagrams {
-                        tell(datagram, Err(error.take().unwrap_or_else(|| kind.into())));
-                    }
+                    fail(failed, rest, first, error);
                     rest += 1;
                 }
             }
         }
-        self.entries.clear();
-        self.used = 0;
+        outbox.offloads = self.offloads;
     }
+
+    /// The kernel does not cut this one. Where it says that it never does, no more are tried; where
+    /// it minds the length, another peer's path may take it.
+    fn was_refused(&mut self, error: &io::Error) {
+        if error.kind() != ErrorKind::InvalidInput && self.offloads {
+            self.offloads = false;
+            tracing::info!(%error, "no segmentation offload here: each datagram goes by itself");
+        }
+    }
+}
+
+/// None of an entry's datagrams went.
+fn fail(failed: &mut Vec<(usize, usize, io::Error)>, at: usize, entry: &Entry, error: io::Error) {
+    let kind = error.kind();
+    failed.push((at, 0, error));
+    failed.extend((1..entry.segments).map(|segment| (at, segment, kind.into())));
 }
 
 /// Whether it is about cutting one entry into datagrams, and not about the peer or the moment.

@@ -19,12 +19,13 @@ struct Case(&'static str, &'static str, &'static str, bool);
 const RUNNING: bool = true;
 const RESTART: bool = false;
 
-const CASES: [Case; 22] = [
+const CASES: [Case; 23] = [
     Case("server.name", "\"Moria\"", "Moria", RUNNING),
     Case("server.motd", "\"7 \\\"rats\\\" # here\"", "7 \"rats\" # here", RUNNING),
     Case("server.listen", "[\"0.0.0.0:1\", \"[::]:1\"]", "0.0.0.0:1, [::]:1", RESTART),
     Case("server.max_players", "20", "20", RUNNING),
     Case("server.tick_rate", "5", " 5 ", RESTART),
+    Case("server.threads", "2", "2", RESTART),
     Case("server.open", "true", "true", RUNNING),
     Case("world.seed", "\"0xFFFFFFFFFFFFFFFF\"", "0xFFFFFFFFFFFFFFFF", RESTART),
     Case("world.store", "\"/var/lib/caves/a.redb\"", "/var/lib/caves/a.redb", RESTART),
@@ -406,6 +407,7 @@ motd = \"\" # default
 listen = [\"0.0.0.0:5\", \"[::]:5\"] # environment CAVES__SERVER__LISTEN
 max_players = 20 # --set server.max_players
 tick_rate = 10 # default
+threads = 1 # default
 open = false # --set server.open
 
 [world]

@@ -2,11 +2,12 @@
 
 mod common;
 
-use caves_server::{Config, Server, StopReason};
-use caves_session::DropReason;
-use caves_wire::caves::{ClientType, InfoRequest, Nonce};
+use caves_server::{Clock, Config, Server, StopReason};
+use caves_session::caves::{Client, ClientConfig};
+use caves_session::{DropReason, SplitMix};
+use caves_wire::caves::{ClientType, HeaderView, InfoRequest, Nonce, PacketType};
 use common::{info, stranger};
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -138,4 +139,73 @@ fn answers_to_a_turn_of_many_sockets_are_all_sent() {
     let summary = thread.join().unwrap().unwrap();
     assert_eq!(summary.counters.dropped(DropReason::Full), 0);
     assert_eq!(summary.sent, 6 * 200);
+}
+
+/// A client, and the ticks of the states that it got.
+struct Guest {
+    socket: UdpSocket,
+    client: Client,
+    ticks: Vec<u32>,
+}
+
+impl Guest {
+    fn new(server: SocketAddr, clock: Clock, number: u64) -> Self {
+        let socket = stranger(server);
+        socket.set_nonblocking(true).unwrap();
+        let config = ClientConfig { name: Some(format!("p{number}")), ..ClientConfig::default() };
+        let client = Client::new(config, Box::new(SplitMix::new(number)), clock.now());
+        Self { socket, client, ticks: Vec::new() }
+    }
+
+    fn turn(&mut self, clock: Clock) {
+        let mut buf = [0; 2048];
+        while let Ok(len) = self.socket.recv(&mut buf) {
+            let header = HeaderView::parse(&buf[..len]).unwrap();
+            if header.packet_type() == PacketType::STATE {
+                self.ticks.push(u32::from_le_bytes(buf[6..10].try_into().unwrap()));
+            }
+            self.client.handle_datagram(clock.now(), &buf[..len]);
+        }
+        self.client.handle_timeout(clock.now());
+        while self.client.poll_event().is_some() {}
+        while let Some(len) = self.client.poll_transmit(clock.now(), &mut buf) {
+            self.socket.send(&buf[..len]).unwrap();
+        }
+    }
+
+    fn has_all(&self) -> bool {
+        self.client.player().is_some() && !self.client.misses_chunks() && self.ticks.len() >= 10
+    }
+}
+
+/// More players than an outbox has room for, and those of the other thread alone, too.
+#[test]
+fn with_two_threads_everybody_gets_all_chunks_and_all_ticks_in_order() {
+    const PLAYERS: u64 = 120;
+    let mut config = Config::solo();
+    config.threads = 2;
+    config.session.max_players = PLAYERS as usize;
+    let server = Server::bind(&config).unwrap();
+    let (addr, stop, clock) = (server.local_addrs()[0], server.handle(), Clock::start());
+    let thread = thread::spawn(|| server.run());
+    let mut guests: Vec<_> = (0..PLAYERS).map(|number| Guest::new(addr, clock, number)).collect();
+    let until = Instant::now() + common::PATIENCE;
+    while !guests.iter().all(Guest::has_all) {
+        assert!(
+            Instant::now() < until,
+            "{} have all",
+            guests.iter().filter(|g| g.has_all()).count()
+        );
+        guests.iter_mut().for_each(|guest| guest.turn(clock));
+        thread::sleep(Duration::from_millis(2));
+    }
+    stop.stop();
+    let summary = thread.join().unwrap().unwrap();
+    assert_eq!((summary.reason, summary.unsent), (StopReason::Asked, 0));
+    let states: usize = guests.iter().map(|guest| guest.ticks.len()).sum();
+    assert!(summary.sent > states as u64, "all that went is counted");
+    for guest in guests {
+        let ahead = guest.ticks.windows(2).all(|pair| pair[0] < pair[1]);
+        assert!(ahead, "{:?}", guest.ticks);
+    }
 }

@@ -84,6 +84,7 @@ impl Source<'_> {
         }
         self.number("server.max_players", table.max_players, 1..=10_000, &mut session.max_players)?;
         self.number("server.tick_rate", table.tick_rate, 1..=20, &mut session.tick_rate)?;
+        self.number("server.threads", table.threads, 1..=2, &mut config.threads)?;
         session.open = table.open.unwrap_or(session.open);
         if let Some(listen) = table.listen {
             config.listen = self.listen(&listen)?;

@@ -34,6 +34,7 @@ pub(super) struct ServerTable {
     pub(super) listen: List,
     pub(super) max_players: Number,
     pub(super) tick_rate: Number,
+    pub(super) threads: Number,
     pub(super) open: Option<bool>,
 }
 

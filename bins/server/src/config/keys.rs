@@ -67,6 +67,9 @@ pub(super) const KEYS: &[Key] = &[
         Reload::Restart(|old, new| new.session.tick_rate = old.session.tick_rate),
         |config| Value::Number(config.session.tick_rate.into()),
     ),
+    toml("server.threads", Reload::Restart(|old, new| new.threads = old.threads), |config| {
+        count(config.threads)
+    }),
     toml("server.open", Reload::Applied, |config| Value::Bool(config.session.open)),
     toml("world.seed", Reload::Restart(|old, new| new.seed = old.seed), |config| {
         config.seed.map_or(Value::Unset, seed)

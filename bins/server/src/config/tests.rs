@@ -30,7 +30,10 @@ fn net(text: &str) -> IpNet {
 
 #[test]
 fn an_empty_file_says_the_defaults() {
-    let Config { session, listen, seed, store, save_interval, control, metrics, log } = parse("");
+    let config = parse("");
+    assert_eq!(config.threads, 1);
+    let Config { session, listen, threads: _, seed, store, save_interval, control, metrics, log } =
+        config;
     assert_eq!((session.name.as_str(), session.motd.as_str()), ("Forgotten Caves", ""));
     assert_eq!(listen, ["127.0.0.1:21068".parse().unwrap()]);
     assert_eq!((session.max_players, session.tick_rate, session.open), (64, 10, false));
@@ -61,6 +64,7 @@ fn every_key_can_be_set() {
         listen = ["0.0.0.0:1", "[::]:1", "127.0.0.1:0", "127.0.0.1:0"]
         max_players = 10000
         tick_rate = 20
+        threads = 2
         open = true
         [world]
         seed = 9223372036854775807
@@ -93,7 +97,9 @@ fn every_key_can_be_set() {
         format = "json"
         "#,
     );
-    let Config { session, listen, seed, store, save_interval, control, metrics, log } = config;
+    assert_eq!(config.threads, 2);
+    let Config { session, listen, threads: _, seed, store, save_interval, control, metrics, log } =
+        config;
     assert_eq!((session.name.as_str(), session.motd.as_str()), ("Grüße", "hello"));
     let addrs: Vec<String> = listen.iter().map(SocketAddr::to_string).collect();
     assert_eq!(addrs, ["0.0.0.0:1", "[::]:1", "127.0.0.1:0", "127.0.0.1:0"]);
@@ -169,7 +175,7 @@ fn the_printed_configuration_has_every_key_and_its_examples_are_valid() {
         count += printed.len();
         assert_eq!(printed, known(&format!("{head}\nx = 1")), "{table}");
     }
-    assert_eq!(count, 6 + 3 + 1 + 5 + 6 + 3 + 2 + 1 + 2);
+    assert_eq!(count, 7 + 3 + 1 + 5 + 6 + 3 + 2 + 1 + 2);
 }
 
 #[test]
@@ -184,7 +190,7 @@ fn an_unknown_key_is_shown_with_the_names_that_are_known() {
     assert_eq!(
         error("[server]\nname = \"x\"\ntick_rat = 5\n"),
         "config.toml:3: server: unknown field `tick_rat`, expected one of `name`, `motd`, \
-         `listen`, `max_players`, `tick_rate`, `open`
+         `listen`, `max_players`, `tick_rate`, `threads`, `open`
   |
 3 | tick_rat = 5
   | ^^^^^^^^"
@@ -261,6 +267,7 @@ fn numbers_stay_within_their_bounds() {
     let cases = [
         ("server", "max_players", 1, 10_000),
         ("server", "tick_rate", 1, 20),
+        ("server", "threads", 1, 2),
         ("world", "save_interval_s", 1, 3600),
         ("session", "timeout_s", 3, 3600),
         ("limits", "strangers_per_second", 1, 100_000),

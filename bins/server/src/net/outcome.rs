@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::control::ControlError;
 use crate::store::{CloseError, StoreError};
+use crate::wires::Gone;
 
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -66,9 +67,21 @@ pub enum RunError {
     /// Waiting for datagrams failed.
     #[error("cannot wait for datagrams: {0}")]
     Poll(io::Error),
+    /// There is no other thread to be had.
+    #[error("cannot start a thread: {0}")]
+    Threads(io::Error),
+    /// The thread that hands datagrams to the kernel has failed, and nobody can be told anything.
+    #[error("the thread that sends datagrams failed: {0}")]
+    Sending(String),
     /// The server has stopped, and its last moments are not on the disk.
     #[error(transparent)]
     Unsaved(#[from] CloseError),
+}
+
+impl From<Gone> for RunError {
+    fn from(Gone(what): Gone) -> Self {
+        Self::Sending(what)
+    }
 }
 
 /// Who stopped the server.

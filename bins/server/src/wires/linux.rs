@@ -1,6 +1,6 @@
 //! The calls of Linux for many messages.
 
-use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::AsRawFd;
 
@@ -47,30 +47,17 @@ pub(super) struct Sender {
     /// With room for the length of a segment. Headers that once had it keep it.
     offload: MultiHeaders<SockaddrStorage>,
     addresses: Vec<Option<SockaddrStorage>>,
-    offloads: bool,
 }
 
 impl Sender {
+    /// The kernel cuts one entry into datagrams, until it says otherwise.
+    pub(super) const OFFLOADS: bool = true;
+
     pub(super) fn new() -> Self {
         Self {
             plain: MultiHeaders::preallocate(ENTRIES, None),
             offload: MultiHeaders::preallocate(ENTRIES, Some(nix::cmsg_space!(u16))),
             addresses: Vec::with_capacity(ENTRIES),
-            offloads: true,
-        }
-    }
-
-    /// Whether several datagrams to one peer may go as one entry.
-    pub(super) const fn offloads(&self) -> bool {
-        self.offloads
-    }
-
-    /// The kernel does not cut this one. Where it says that it never does, no more are tried; where
-    /// it minds the length, another peer's path may take it.
-    pub(super) fn was_refused(&mut self, error: &io::Error) {
-        if error.kind() != ErrorKind::InvalidInput && self.offloads {
-            self.offloads = false;
-            tracing::info!(%error, "no segmentation offload here: each datagram goes by itself");
         }
     }
 

@@ -36,15 +36,11 @@ impl Receiver {
 pub(super) struct Sender;
 
 impl Sender {
+    pub(super) const OFFLOADS: bool = false;
+
     pub(super) const fn new() -> Self {
         Self
     }
-
-    pub(super) const fn offloads(&self) -> bool {
-        false
-    }
-
-    pub(super) fn was_refused(&mut self, _: &io::Error) {}
 
     pub(super) fn send(
         &mut self,
