@@ -10,9 +10,12 @@ use crate::course::{Course, PERIOD, Stage};
 
 /// Between two looks at everybody while they join.
 const JOINING: Duration = Duration::from_millis(4);
-/// With more clients than this their thread has less time for each.
-const MANY: usize = 2_000;
-/// The clients' thread sleeps so long at once.
+/// Each client is looked after so often in a period; with more clients than these, less often: their thread has less
+/// time for each.
+const VISITS: usize = 4;
+const MANY: (usize, usize) = (2_000, 2);
+const VERY_MANY: (usize, usize) = (4_000, 1);
+/// The clients' thread wakes so often, and not more.
 const NAP: Duration = Duration::from_micros(500);
 
 /// A server, as its loop sees it.
@@ -84,6 +87,7 @@ pub(crate) fn play(course: &Course, fleet: &mut impl Fleet) -> Result<()> {
         sleep(JOINING);
     }
     let (begin, mut done, visits) = (Instant::now(), 0, visits(course.clients));
+    let mut wake = begin;
     while !course.is_over() {
         let due = (begin.elapsed().as_micros() * (course.clients * visits) as u128
             / PERIOD.as_micros()) as usize;
@@ -96,12 +100,19 @@ pub(crate) fn play(course: &Course, fleet: &mut impl Fleet) -> Result<()> {
             }
         }
         done = due;
-        sleep(NAP);
+        wake += NAP;
+        // A thread that has no time to sleep does not make up for it.
+        wake = wake.max(Instant::now());
+        sleep(wake.saturating_duration_since(Instant::now()));
     }
     Ok(())
 }
 
 /// Times that a client is looked after in a tick's period; in one of them it sends.
 const fn visits(clients: usize) -> usize {
-    if clients > MANY { 2 } else { 4 }
+    match clients {
+        _ if clients > VERY_MANY.0 => VERY_MANY.1,
+        _ if clients > MANY.0 => MANY.1,
+        _ => VISITS,
+    }
 }
