@@ -178,13 +178,7 @@ impl Assembly {
 
 impl Open {
     const fn new(tick: Tick) -> Self {
-        Self {
-            tick,
-            checksum: None,
-            packets: Vec::new(),
-            entries: Vec::new(),
-            sum: Fnv32::new(),
-        }
+        Self { tick, checksum: None, packets: Vec::new(), entries: Vec::new(), sum: Fnv32::new() }
     }
 
     /// Another tick, in the same memory.

@@ -221,7 +221,7 @@ impl Play {
     fn updated(&mut self, now: Instant, random: u32, events: &mut VecDeque<ClientEvent>) {
         self.updated_at = now;
         self.stale_after = RETRY.wait(0, random);
-        let own = self.assembly.shown().find(|entity| entity.id() == self.player);
+        let own = self.assembly.shown().of(self.player);
         if let Some(meta) = own.map(|entity| entity.meta()) {
             self.untagged = meta.first(tag::ENTITY_NAME).is_none();
             if self.name.is_none() {
