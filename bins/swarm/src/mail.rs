@@ -21,7 +21,7 @@ pub(crate) struct Mail {
 impl Mail {
     pub(crate) fn new() -> Self {
         Self {
-            slots: vec![[0; LONGEST_DATAGRAM]; SLOTS].try_into().unwrap_or_else(|_| unreachable!()),
+            slots: Box::new([[0; LONGEST_DATAGRAM]; SLOTS]),
             lens: [0; SLOTS],
             reader: system::Reader::new(),
         }
