@@ -104,7 +104,9 @@ impl Fleet for Clients {
                     client.is_in = true;
                 }
                 EventNoRef::Disconnect { .. } => client.is_in = false,
-                EventNoRef::Receive { packet, .. } => course.note_message(place, packet.data()),
+                EventNoRef::Receive { packet, .. } => {
+                    course.note_message(place, packet.data());
+                }
             }
         }
         Ok(())

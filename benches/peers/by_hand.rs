@@ -13,6 +13,7 @@ use nix::sys::socket::{
 
 use crate::course::{Course, ENTITIES, Messages, STATE, STEP, step};
 use crate::drive::{self, Fleet, Serve};
+use crate::reader::{Whole, drain};
 
 /// A client says so to be let in, and is answered the same.
 pub(crate) const HELLO: [u8; 1] = [b'?'];
@@ -20,6 +21,8 @@ pub(crate) const HELLO: [u8; 1] = [b'?'];
 const BATCH: usize = 64;
 /// What is asked of the kernel, as the server of this workspace does.
 const KERNEL_BUFFER: usize = 4 << 20;
+/// Those of a tick for a client.
+const MESSAGES: u8 = 2;
 /// Longer than any datagram here.
 pub(crate) const ROOM: usize = 2048;
 
@@ -173,43 +176,58 @@ pub(crate) fn play(course: &Course) -> Result<()> {
 
 /// A socket for each client.
 struct Sockets {
-    sockets: Vec<UdpSocket>,
-    joined: Vec<bool>,
+    clients: Vec<Client>,
+    buf: [u8; ROOM],
+}
+
+struct Client {
+    socket: UdpSocket,
+    has_joined: bool,
+    /// A tick, and the messages of it that came.
+    parts: (u32, u8),
+    whole: Whole,
 }
 
 impl Sockets {
     fn new(course: &Course) -> Result<Self> {
         let server = course.address()?;
-        let sockets: Vec<_> = (0..course.clients)
-            .map(|_| {
-                let socket = socket()?;
-                socket.connect(server).context("a client's socket")?;
-                Ok(socket)
-            })
-            .collect::<Result<_>>()?;
-        Ok(Self { sockets, joined: vec![false; course.clients] })
+        let client = |_| {
+            let socket = socket()?;
+            socket.connect(server).context("a client's socket")?;
+            Ok(Client { socket, has_joined: false, parts: (0, 0), whole: Whole::default() })
+        };
+        let clients = (0..course.clients).map(client).collect::<Result<_>>()?;
+        Ok(Self { clients, buf: [0; ROOM] })
     }
 }
 
 impl Fleet for Sockets {
     fn is_in(&self, client: usize) -> bool {
-        self.joined[client]
+        self.clients[client].has_joined
     }
 
     fn turn(&mut self, course: &Course, client: usize) -> Result<()> {
-        let mut buf = [0; ROOM];
-        while let Some((len, _)) = receive_from(&self.sockets[client], &mut buf)? {
-            self.joined[client] = true;
-            course.note_message(client, &buf[..len]);
+        let (number, client, now) = (client, &mut self.clients[client], course.now());
+        if client.has_joined && !client.whole.is_over(course, now) {
+            return Ok(());
         }
-        if !self.joined[client] {
-            self.sockets[client].send(&HELLO)?;
+        let Client { has_joined, parts, whole, .. } = client;
+        drain(&client.socket, &mut self.buf, |message| {
+            *has_joined = true;
+            let Some(tick) = course.note_message(number, message) else { return };
+            *parts = (tick, if parts.0 == tick { parts.1 + 1 } else { 1 });
+            if parts.1 == MESSAGES {
+                whole.set(tick, now);
+            }
+        })?;
+        if !client.has_joined {
+            client.socket.send(&HELLO)?;
         }
         Ok(())
     }
 
     fn step(&mut self, _: &Course, client: usize, round: u32) -> Result<()> {
-        self.sockets[client].send(&step(round))?;
+        self.clients[client].socket.send(&step(round))?;
         Ok(())
     }
 }

@@ -187,6 +187,11 @@ impl Course {
         self.start.elapsed().as_micros() as u64
     }
 
+    /// The newest tick that reached a client.
+    pub(crate) fn newest(&self) -> u32 {
+        self.newest.load(Ordering::Relaxed)
+    }
+
     /// Counts these ticks from now on.
     pub(crate) fn open_window(&self, from: u32, ticks: u32) {
         self.until.store(from.wrapping_add(ticks), Ordering::Release);
@@ -195,36 +200,42 @@ impl Course {
 
     /// A client got a message of this tick.
     pub(crate) fn note(&self, client: usize, tick: u32, bytes: usize) {
-        // One thread is all clients, so there is no other writer.
-        if tick > self.newest.load(Ordering::Relaxed) {
+        if tick > self.newest() {
             self.newest_at.store(self.now(), Ordering::Relaxed);
             self.newest.store(tick, Ordering::Release);
         }
         if (self.from.load(Ordering::Relaxed)..self.until.load(Ordering::Relaxed)).contains(&tick) {
             if bytes == STATE {
-                self.states.fetch_add(1, Ordering::Relaxed);
+                add(&self.states, 1);
                 self.note_gap(client);
             }
-            self.messages.fetch_add(1, Ordering::Relaxed);
-            self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+            add(&self.messages, 1);
+            add(&self.bytes, bytes as u64);
         }
     }
 
-    /// A client got a message of ours, which begins with its tick; what is too short is none.
-    pub(crate) fn note_message(&self, client: usize, message: &[u8]) {
-        if let Some(tick) = message.first_chunk().filter(|_| message.len() >= STATE) {
-            self.note(client, u32::from_le_bytes(*tick), message.len());
-        }
+    /// A client got a message of ours, which begins with its tick: that one. What is too short is none.
+    pub(crate) fn note_message(&self, client: usize, message: &[u8]) -> Option<u32> {
+        let tick = message.first_chunk().filter(|_| message.len() >= STATE)?;
+        let tick = u32::from_le_bytes(*tick);
+        self.note(client, tick, message.len());
+        Some(tick)
     }
 
     fn note_gap(&self, client: usize) {
         let now = self.now();
-        let before = self.heard_at[client].swap(now, Ordering::Relaxed);
+        let before = self.heard_at[client].load(Ordering::Relaxed);
+        self.heard_at[client].store(now, Ordering::Relaxed);
         if before != 0 {
             let step = ((now - before) / GAP_STEP_US) as usize;
-            self.gaps[step.min(GAP_STEPS - 1)].fetch_add(1, Ordering::Relaxed);
+            add(&self.gaps[step.min(GAP_STEPS - 1)], 1);
         }
     }
+}
+
+/// One thread is all clients and there is no other writer, so nothing is locked for it.
+fn add(count: &AtomicU64, more: u64) {
+    count.store(count.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }
 
 /// What the kernel says of a thread.

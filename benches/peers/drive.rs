@@ -10,9 +10,12 @@ use crate::course::{Course, PERIOD, Stage};
 
 /// Between two looks at everybody while they join.
 const JOINING: Duration = Duration::from_millis(4);
-/// With more clients than this their thread has less time for each.
-const MANY: usize = 2_000;
-/// The clients' thread sleeps so long at once.
+/// Each client is looked after so often in a period; with more clients than these, less often: their thread has less
+/// time for each.
+const VISITS: usize = 4;
+const MANY: (usize, usize) = (2_000, 2);
+const VERY_MANY: (usize, usize) = (4_000, 1);
+/// The clients' thread wakes so often, and not more.
 const NAP: Duration = Duration::from_micros(500);
 
 /// A server, as its loop sees it.
@@ -72,36 +75,48 @@ pub(crate) trait Fleet {
     fn step(&mut self, course: &Course, client: usize, round: u32) -> Result<()>;
 }
 
-/// Is all clients until the course is over: their steps are spread evenly over a period.
+/// Is all clients until the course is over: looks after them one after the other, evenly spread over a period, and so
+/// are their steps.
 pub(crate) fn play(course: &Course, fleet: &mut impl Fleet) -> Result<()> {
-    while course.stage() == Stage::Joining {
-        let mut joined = 0;
-        for client in 0..course.clients {
-            fleet.turn(course, client)?;
-            joined += usize::from(fleet.is_in(client));
-        }
-        course.joined.store(joined, Ordering::Release);
-        sleep(JOINING);
-    }
-    let (begin, mut done, visits) = (Instant::now(), 0, visits(course.clients));
+    let (begin, clients, visits) = (Instant::now(), course.clients, visits(course.clients));
+    let (mut wake, mut done, mut joined) = (begin, 0, 0);
+    // The round in which all begin to step: everybody's first step is its step 0.
+    let mut first = None;
     while !course.is_over() {
-        let due = (begin.elapsed().as_micros() * (course.clients * visits) as u128
-            / PERIOD.as_micros()) as usize;
-        for visit in done..due {
-            let (client, round) = (visit % course.clients, visit / course.clients);
+        let due = begin.elapsed().as_micros() * (clients * visits) as u128 / PERIOD.as_micros();
+        for visit in done..due as usize {
+            let (client, round) = (visit % clients, visit / clients);
             fleet.turn(course, client)?;
-            if round % visits == client % visits && course.stage() == Stage::Playing {
-                fleet.step(course, client, (round / visits) as u32)?;
-                course.steps_sent.fetch_add(1, Ordering::Relaxed);
+            match course.stage() {
+                Stage::Joining => {
+                    joined += usize::from(fleet.is_in(client));
+                    if client + 1 == clients {
+                        course.joined.store(std::mem::take(&mut joined), Ordering::Release);
+                    }
+                }
+                Stage::Playing => {
+                    let first = *first.get_or_insert(round + 1);
+                    if round >= first && (round - first) % visits == client % visits {
+                        fleet.step(course, client, ((round - first) / visits) as u32)?;
+                        course.steps_sent.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+                Stage::Draining | Stage::Over => {}
             }
         }
-        done = due;
-        sleep(NAP);
+        done = due as usize;
+        // A thread that has no time to sleep does not make up for it.
+        wake = (wake + NAP).max(Instant::now());
+        sleep(wake.saturating_duration_since(Instant::now()));
     }
     Ok(())
 }
 
 /// Times that a client is looked after in a tick's period; in one of them it sends.
 const fn visits(clients: usize) -> usize {
-    if clients > MANY { 2 } else { 4 }
+    match clients {
+        _ if clients > VERY_MANY.0 => VERY_MANY.1,
+        _ if clients > MANY.0 => MANY.1,
+        _ => VISITS,
+    }
 }

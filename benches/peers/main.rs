@@ -16,6 +16,7 @@ mod drive;
 mod ground;
 mod ours;
 mod outcome;
+mod reader;
 mod rows;
 mod run;
 mod table;

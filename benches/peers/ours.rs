@@ -2,6 +2,7 @@
 //! join by the real handshake, hold their nine chunks, and check what they get; each walks, a step a tick, in a view of
 //! 1200 bytes ([`crate::ground`]). Saving comes once an hour, which is after the end.
 
+use std::collections::VecDeque;
 use std::net::UdpSocket;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,10 +16,11 @@ use caves_session::caves::{Client, ClientConfig, ClientEntry, OwnedAction};
 use caves_wire::caves::{ClientType, Direction, HeaderView, PacketType, Token};
 use caves_world::GENERATOR_VERSION;
 
-use crate::by_hand::{ROOM, receive_from, socket};
+use crate::by_hand::{ROOM, socket};
 use crate::course::{Course, Stage};
 use crate::drive::{self, Fleet};
 use crate::ground;
+use crate::reader::{Whole, drain};
 
 /// Bytes before a packet's own fields.
 const HEADER: usize = 6;
@@ -73,10 +75,10 @@ pub(crate) fn play(course: &Course) -> Result<()> {
         let config = ClientConfig { token: Some(token(client)), ..ClientConfig::default() };
         let random = SplitMix::new(client as u64);
         let client = Client::new(config, Box::new(random), now(course));
-        Ok(Player { socket, client, executed: None })
+        Ok(Player { socket, client, whole: Whole::default(), due: None, executed: None })
     };
     let players = (0..course.clients).map(player).collect::<Result<_>>()?;
-    drive::play(course, &mut Players { players })
+    drive::play(course, &mut Players { players, late: VecDeque::new(), buf: [0; ROOM] })
 }
 
 fn now(course: &Course) -> Instant {
@@ -85,11 +87,19 @@ fn now(course: &Course) -> Instant {
 
 struct Players {
     players: Vec<Player>,
+    /// Whose step was a bit early for the next number (one a tick) and waits; the next look may be a period away.
+    late: VecDeque<usize>,
+    /// What is read and what is sent, of one after the other.
+    buf: [u8; ROOM],
 }
 
 struct Player {
     socket: UdpSocket,
     client: Client,
+    /// The newest update, checked.
+    whole: Whole,
+    /// When the client has something to do or to say, whatever it hears.
+    due: Option<Instant>,
     /// The newest step of which the server said that it was executed.
     executed: Option<u32>,
 }
@@ -101,32 +111,62 @@ impl Fleet for Players {
     }
 
     fn turn(&mut self, course: &Course, client: usize) -> Result<()> {
-        let (player, now) = (&mut self.players[client], now(course));
-        let mut buf = [0; ROOM];
-        while let Some((len, _)) = receive_from(&player.socket, &mut buf)? {
-            note(course, client, &buf[..len]);
-            let _ = player.client.handle_datagram(now, &buf[..len]);
+        let now = now(course);
+        self.send_late(now)?;
+        let player = &mut self.players[client];
+        let is_due = player.due.is_none_or(|due| due <= now);
+        let may_hear = player.whole.is_over(course, now.as_micros());
+        let hears = may_hear
+            && drain(&player.socket, &mut self.buf, |datagram| {
+                note(course, client, datagram);
+                let _ = player.client.handle_datagram(now, datagram);
+            })?;
+        if hears {
+            if let Some(tick) = player.client.updated_tick() {
+                player.whole.set(tick.get(), now.as_micros());
+            }
+            player.count_executed(course);
         }
-        player.client.handle_timeout(now);
-        while player.client.poll_event().is_some() {}
-        player.count_executed(course);
-        player.send(now)
+        if hears || is_due {
+            player.client.handle_timeout(now);
+            while player.client.poll_event().is_some() {}
+            player.send(now, &mut self.buf)?;
+        }
+        Ok(())
     }
 
     fn step(&mut self, course: &Course, client: usize, round: u32) -> Result<()> {
         let player = &mut self.players[client];
         let way = if round.is_multiple_of(2) { Direction::East } else { Direction::West };
         player.client.push(OwnedAction::Walk(way))?;
-        player.send(now(course))
+        player.send(now(course), &mut self.buf)?;
+        if player.client.queued().next().is_some() {
+            self.late.push_back(client);
+        }
+        Ok(())
+    }
+}
+
+impl Players {
+    fn send_late(&mut self, now: Instant) -> Result<()> {
+        while let Some(client) = self.late.front() {
+            let player = &mut self.players[*client];
+            if player.due.is_some_and(|due| due > now) {
+                break;
+            }
+            player.send(now, &mut self.buf)?;
+            self.late.pop_front();
+        }
+        Ok(())
     }
 }
 
 impl Player {
-    fn send(&mut self, now: Instant) -> Result<()> {
-        let mut buf = [0; ROOM];
-        while let Some(len) = self.client.poll_transmit(now, &mut buf) {
+    fn send(&mut self, now: Instant, buf: &mut [u8]) -> Result<()> {
+        while let Some(len) = self.client.poll_transmit(now, buf) {
             self.socket.send(&buf[..len])?;
         }
+        self.due = self.client.poll_timeout();
         Ok(())
     }
 

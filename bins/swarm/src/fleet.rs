@@ -3,10 +3,12 @@
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use caves_link::time::Instant;
 use caves_session::SplitMix;
+use caves_wire::MAX_DATAGRAM;
 use mio::{Events, Interest, Poll, Token};
 
 use crate::alarms::Alarms;
@@ -14,13 +16,18 @@ use crate::args::Plan;
 use crate::busy::{Busy, Meter};
 use crate::check::Chunks;
 use crate::kernel;
-use crate::member::{Clock, Common, LONGEST_DATAGRAM, Member};
+use crate::mail::Mail;
+use crate::member::{Clock, Common, Member};
 use crate::tally::{Steady, Tally};
 
 /// The loop looks around this often even if nothing is due: somebody may have pressed Ctrl-C.
 const LONGEST_SLEEP: Duration = Duration::from_millis(50);
 /// No client is called again sooner than that.
 const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
+/// A thread with so many clients or more looks for datagrams once in [`REST`]: the wake-ups between would cost it, and
+/// the server that causes them, as much as reading.
+const MANY: usize = 250;
+const REST: Duration = Duration::from_millis(1);
 /// Between two goodbyes, so that the server's socket has room for them.
 const GOODBYE_GAP: Duration = Duration::from_micros(200);
 /// All goodbyes are said this long after the last one began, or not at all.
@@ -61,6 +68,8 @@ pub(crate) struct Fleet<'p> {
     /// How it stood when the last one had begun.
     begun: Option<Steady>,
     phase: Phase,
+    /// When it looked for datagrams last.
+    looked: Instant,
     meter: Meter,
 }
 
@@ -80,7 +89,8 @@ impl<'p> Fleet<'p> {
             chunks: Chunks::default(),
             loss: plan.loss,
             random: SplitMix::new(RandomState::new().hash_one(thread)),
-            buf: vec![0; LONGEST_DATAGRAM].into(),
+            mail: Mail::new(),
+            buf: [0; MAX_DATAGRAM],
         };
         Ok(Self {
             plan,
@@ -93,6 +103,7 @@ impl<'p> Fleet<'p> {
             next: thread,
             begun: None,
             phase: Phase::Playing,
+            looked: Instant::ZERO,
             meter: Meter::start(),
         })
     }
@@ -161,14 +172,23 @@ impl<'p> Fleet<'p> {
     }
 
     fn receive(&mut self, who: usize) {
-        if self.members[who].receive(&mut self.common) {
+        let member = &mut self.members[who];
+        if member.receive(&mut self.common) {
             self.unread.push(who);
         }
-        self.turn(who);
+        // Most of what comes is nothing to answer.
+        let (now, due) = (self.common.clock.now(), member.deadline());
+        if due.is_some_and(|due| due <= now) {
+            self.turn(who);
+        } else if let Some(due) = due {
+            self.alarms.set(who, due);
+        }
     }
 
     fn turn(&mut self, who: usize) {
-        if let Some(again) = self.members[who].turn(&mut self.common) {
+        let member = &mut self.members[who];
+        member.turn(&mut self.common);
+        if let Some(again) = member.deadline() {
             let soonest = self.common.clock.now() + SHORTEST_SLEEP;
             self.alarms.set(who, again.max(soonest));
         }
@@ -217,7 +237,11 @@ impl<'p> Fleet<'p> {
     }
 
     fn sleep(&mut self, events: &mut Events) -> io::Result<()> {
-        let now = self.common.clock.now();
+        let mut now = self.common.clock.now();
+        if self.members.len() >= MANY && self.unread.is_empty() {
+            thread::sleep((self.looked + REST).saturating_since(now));
+            now = self.common.clock.now();
+        }
         let wake = [self.alarms.first(), self.begins_at()].into_iter().flatten().min();
         let timeout = match wake {
             _ if !self.unread.is_empty() => Duration::ZERO,
@@ -229,6 +253,7 @@ impl<'p> Fleet<'p> {
             Err(error) if error.kind() == ErrorKind::Interrupted => events.clear(),
             done => done?,
         }
+        self.looked = self.common.clock.now();
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 //! ```text
 //!             main: arguments, threads, the report        hostile: junk from other addresses
 //!               |
-//!  >  datagram  fleet: a loop around many sockets  ---  alarms: who is due
+//!  >  datagram  fleet: a loop around many sockets  ---  alarms: who is due; mail: what waits
 //!     wire        member: one socket, one client   ---  check: is it true? pace: is it in time?
 //!     session       caves::Client                  ---  walker: what it does
 //! ```
@@ -16,6 +16,7 @@ mod fleet;
 mod histogram;
 mod hostile;
 mod kernel;
+mod mail;
 mod member;
 mod pace;
 mod report;

@@ -9,25 +9,25 @@ use caves_session::caves::{
     Client, ClientConfig, ClientEnd, ClientEvent, ClientReceived, ClientStatus,
 };
 use caves_session::{Random, SplitMix};
+use caves_wire::MAX_DATAGRAM;
 use caves_wire::caves::Tick;
 use mio::net::UdpSocket;
 use socket2::{Domain, Protocol, Type};
 
 use crate::args::Walk;
 use crate::check::{Check, Chunks};
+use crate::mail::{Mail, SLOTS};
 use crate::pace::Pace;
 use crate::tally::Tally;
 use crate::walker::Walker;
 
-/// Datagrams read before others have their turn.
-const RECEIVE_BUDGET: usize = 64;
+/// Calls for datagrams, each for up to [`SLOTS`], before others have their turn.
+const READS: usize = 4;
 /// What the kernel holds for a client, and it counts twice that: a burst of a whole tick with all
 /// chunks is 26 datagrams.
 const KERNEL_BUFFER: usize = 64 << 10;
 /// A client that has heard nothing for so long at the end has lost its session.
 const SILENCE: Duration = Duration::from_secs(2);
-/// Longer than any valid datagram.
-pub(crate) const LONGEST_DATAGRAM: usize = 2048;
 
 /// The one clock of the program.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +55,9 @@ pub(crate) struct Common {
     pub(crate) chunks: Chunks,
     pub(crate) loss: u8,
     pub(crate) random: SplitMix,
-    pub(crate) buf: Box<[u8]>,
+    pub(crate) mail: Mail,
+    /// What is sent is written here.
+    pub(crate) buf: [u8; MAX_DATAGRAM],
 }
 
 impl Common {
@@ -80,6 +82,7 @@ pub(crate) struct Member {
     /// Why it was not let in, the last time.
     refused: Option<String>,
     leaves_at: Option<Instant>,
+    has_left: bool,
 }
 
 impl Member {
@@ -107,14 +110,21 @@ impl Member {
             in_session: false,
             refused: None,
             leaves_at: None,
+            has_left: false,
         })
     }
 
     /// Reads what waits, within a budget; `true` when that was spent.
     pub(crate) fn receive(&mut self, common: &mut Common) -> bool {
-        for _ in 0..RECEIVE_BUDGET {
-            match self.socket.recv(&mut common.buf) {
-                Ok(len) => self.take(len, common),
+        for _ in 0..READS {
+            match common.mail.read(&self.socket) {
+                Ok(count) => {
+                    let now = common.clock.now();
+                    (0..count).for_each(|place| self.take(now, place, common));
+                    if count < SLOTS {
+                        return false;
+                    }
+                }
                 Err(error) => match error.kind() {
                     ErrorKind::Interrupted => {}
                     ErrorKind::WouldBlock => return false,
@@ -126,15 +136,14 @@ impl Member {
         true
     }
 
-    fn take(&mut self, len: usize, common: &mut Common) {
-        let now = common.clock.now();
+    fn take(&mut self, now: Instant, place: usize, common: &mut Common) {
         if common.loses() {
             common.tally.lost_down += 1;
             return;
         }
-        let Common { tally, chunks, buf, .. } = common;
-        let datagram = &buf[..len];
-        tally.down.add(len);
+        let Common { tally, chunks, mail, .. } = common;
+        let datagram = mail.datagram(place);
+        tally.down.add(datagram.len());
         let before = self.client.updated_tick();
         let outcome = self.client.handle_datagram(now, datagram);
         if self.leaves_at.is_some_and(|at| at <= now) {
@@ -210,10 +219,11 @@ impl Member {
         self.refused = Some(reason);
     }
 
-    /// Does what is due and sends; gives the moment at which to be called again.
-    pub(crate) fn turn(&mut self, common: &mut Common) -> Option<Instant> {
+    /// Does what is due and sends. [`Member::deadline`] is the moment at which to be called again.
+    pub(crate) fn turn(&mut self, common: &mut Common) {
         let now = common.clock.now();
         if self.leaves_at.is_some_and(|at| at <= now) {
+            self.has_left = true;
             self.client.leave(now);
             // What was under way is not lost, but given up.
             while self.client.poll_event().is_some() {}
@@ -230,11 +240,14 @@ impl Member {
             }
             self.send(len, common);
         }
+    }
+
+    /// When to call [`Member::turn`] at the latest.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         let walks = self.walker.deadline().filter(|_| !self.client.is_drained());
-        [self.client.poll_timeout(), walks, self.leaves_at.filter(|at| *at > now)]
-            .into_iter()
-            .flatten()
-            .min()
+        // Who has begun to leave is reminded by the client.
+        let leaves = self.leaves_at.filter(|_| !self.has_left);
+        [self.client.poll_timeout(), walks, leaves].into_iter().flatten().min()
     }
 
     fn send(&self, len: usize, common: &mut Common) {

@@ -24,6 +24,8 @@ pub struct Assembly {
     /// The entry bytes of the last complete update, ascending by id.
     complete: Vec<u8>,
     shown: Option<Shown>,
+    /// What ticks before were put together in: a tick makes no blocks.
+    spare: Vec<Open>,
 }
 
 /// A tick under way.
@@ -31,8 +33,13 @@ pub struct Assembly {
 struct Open {
     tick: Tick,
     checksum: Option<u32>,
-    /// By the first entity's id; an empty packet stands first.
-    packets: Vec<(u32, Vec<u8>)>,
+    /// The first entity's id of each packet, ascending, and where its entries begin; an empty packet
+    /// stands first.
+    packets: Vec<(u32, usize)>,
+    /// The entries of all packets in that order.
+    entries: Vec<u8>,
+    /// The checksum of these.
+    sum: Fnv32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -85,13 +92,9 @@ impl Assembly {
         }
         let first = packet.entities().next().map_or(0, |entity| entity.id().0);
         let Some(open) = self.open(tick) else { return false };
-        if open.packets.len() >= MAX_PACKETS {
+        if !open.insert(first, packet.entry_bytes()) {
             return false;
         }
-        let Err(place) = open.packets.binary_search_by_key(&first, |(first, _)| *first) else {
-            return false;
-        };
-        open.packets.insert(place, (first, packet.entry_bytes().to_vec()));
         let (own, sum) = (open.checksum, open.sum());
         if own.is_some_and(|own| own != sum) {
             return false;
@@ -149,37 +152,75 @@ impl Assembly {
             if !tick.is_newer_than(self.open[oldest].tick) {
                 return None;
             }
-            self.open.swap_remove(oldest);
+            self.spare.push(self.open.swap_remove(oldest));
         }
-        self.open.push(Open { tick, checksum: None, packets: Vec::new() });
+        let spare = self.spare.pop();
+        self.open.push(spare.map_or_else(|| Open::new(tick), |spare| spare.again(tick)));
         self.open.last_mut()
     }
 
     /// Shows the packets of tick `of`, which are the truth at tick `at`.
     fn complete(&mut self, of: Tick, at: Tick, checksum: u32) -> bool {
-        let Some(open) = self.open.iter().find(|open| open.tick == of) else { return false };
-        self.complete.clear();
-        for (_, bytes) in &open.packets {
-            self.complete.extend_from_slice(bytes);
-        }
+        let Some(open) = self.open.iter_mut().find(|open| open.tick == of) else { return false };
+        // It is over: `forget_old` sees to what is left of it.
+        std::mem::swap(&mut self.complete, &mut open.entries);
         self.shown = Some(Shown { tick: at, checksum });
         self.forget_old(at);
         true
     }
 
     fn forget_old(&mut self, shown: Tick) {
-        self.open.retain(|open| open.tick.is_newer_than(shown));
+        let over = self.open.extract_if(.., |open| !open.tick.is_newer_than(shown));
+        // Each of them was open, so there are never more than MAX_TICKS.
+        self.spare.extend(over);
     }
 }
 
 impl Open {
-    fn sum(&self) -> u32 {
-        let mut fnv = Fnv32::new();
-        for (_, bytes) in &self.packets {
-            fnv.update(bytes);
+    const fn new(tick: Tick) -> Self {
+        Self { tick, checksum: None, packets: Vec::new(), entries: Vec::new(), sum: Fnv32::new() }
+    }
+
+    /// Another tick, in the same memory.
+    fn again(mut self, tick: Tick) -> Self {
+        self.packets.clear();
+        self.entries.clear();
+        Self { tick, checksum: None, sum: Fnv32::new(), ..self }
+    }
+
+    /// Takes a packet; `false` if it came before or there are too many.
+    fn insert(&mut self, first: u32, entries: &[u8]) -> bool {
+        if self.packets.len() >= MAX_PACKETS {
+            return false;
         }
+        let Err(place) = self.packets.binary_search_by_key(&first, |(first, _)| *first) else {
+            return false;
+        };
+        match self.packets.get(place) {
+            // They come in this order, most of the time: what was hashed is not hashed again.
+            None => {
+                self.packets.push((first, self.entries.len()));
+                self.entries.extend_from_slice(entries);
+                self.sum.update(entries);
+            }
+            Some((_, at)) => {
+                let at = *at;
+                self.packets.insert(place, (first, at));
+                for (_, later) in &mut self.packets[place + 1..] {
+                    *later += entries.len();
+                }
+                self.entries.splice(at..at, entries.iter().copied());
+                self.sum = Fnv32::new();
+                self.sum.update(&self.entries);
+            }
+        }
+        true
+    }
+
+    fn sum(&self) -> u32 {
+        let sum = self.sum.finish();
         // A tick without a packet has received nothing, which is not the same as an empty update.
-        if self.packets.is_empty() { !fnv.finish() } else { fnv.finish() }
+        if self.packets.is_empty() { !sum } else { sum }
     }
 }
 

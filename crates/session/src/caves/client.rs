@@ -531,7 +531,7 @@ impl Client {
     /// The layer above forgot a chunk: it is asked for again when it is needed.
     pub fn forget_chunk(&mut self, chunk: ChunkId) {
         if let Some(play) = &mut self.play {
-            play.forget_chunk(chunk);
+            play.held.forget(chunk);
         }
     }
 
@@ -598,12 +598,12 @@ impl Client {
 
     /// The 3x3 of the newest state.
     pub fn manifest(&self) -> Option<[ChunkEntry; 9]> {
-        self.play.as_ref()?.manifest
+        self.play.as_ref()?.held.manifest()
     }
 
     /// Whether a chunk of the newest manifest is not held at its version.
     pub fn misses_chunks(&self) -> bool {
-        self.play.as_ref().is_none_or(Play::misses_chunks)
+        self.play.as_ref().is_none_or(|play| play.held.misses())
     }
 
     /// The newest tick heard of.

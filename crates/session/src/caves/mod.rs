@@ -35,6 +35,7 @@ mod cookie;
 mod copies;
 mod figures;
 mod gauges;
+mod held;
 mod info;
 mod join;
 mod names;

@@ -1,6 +1,6 @@
 //! What a client keeps of its session: newest tick, chunks held, actions under way, questions.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use caves_link::clock::RoundTrip;
@@ -8,9 +8,8 @@ use caves_link::events::{EventReceiver, Receipt};
 use caves_link::retry::Retry;
 use caves_link::time::{Deadline, Instant};
 use caves_wire::caves::{
-    Action, ActionPacket, ChunkEntry, ChunkId, ChunkVersion, ClientType, DetailView, Echo,
-    EchoView, EntityId, EventAck, EventKind, EventView, MAX_SAY, Packet, Query, Sequence,
-    StateView, Token, WelcomeView, tag,
+    Action, ActionPacket, ClientType, DetailView, Echo, EchoView, EntityId, EventAck, EventKind,
+    EventView, MAX_SAY, Packet, Query, Sequence, StateView, Token, WelcomeView, tag,
 };
 use caves_wire::text;
 
@@ -18,6 +17,7 @@ use super::assembly::Assembly;
 use super::client::{ClientEvent, ClientReceived, InFlight, PushError};
 use super::copies::{self, Copies};
 use super::gauges::ClientGauges;
+use super::held::Held;
 use super::ticks::{Ticks, Verdict};
 use super::{EVENT_WINDOW, KEEPALIVE, OwnedAction, RETRY};
 use crate::DropReason;
@@ -45,8 +45,6 @@ const PINGS: usize = 4;
 const PING: Duration = Duration::from_secs(1);
 /// States arrive as long as the last one is not older than this (R17).
 const FRESH: Duration = Duration::from_millis(300);
-/// Chunks whose version is remembered; a player who comes back to one need not be sent it again.
-const HELD: usize = 4096;
 
 #[derive(Debug)]
 pub(super) struct Play {
@@ -58,8 +56,7 @@ pub(super) struct Play {
 
     pub(super) ticks: Ticks,
     pub(super) state_at: Instant,
-    pub(super) manifest: Option<[ChunkEntry; 9]>,
-    held: HashMap<ChunkId, ChunkVersion>,
+    pub(super) held: Held,
     pub(super) assembly: Assembly,
     updated_at: Instant,
     /// How old an update may get before it is asked for (R17), drawn anew with each update.
@@ -119,8 +116,7 @@ impl Play {
             name: None,
             ticks: Ticks::new(welcome.tick(), welcome.tick_rate()),
             state_at: now,
-            manifest: None,
-            held: HashMap::new(),
+            held: Held::default(),
             assembly: Assembly::new(),
             updated_at: now,
             stale_after: RETRY.max,
@@ -164,9 +160,8 @@ impl Play {
     /// for this very attempt, which no forged state can say of itself.
     pub(super) fn resume(&mut self, now: Instant, welcome: WelcomeView<'_>) {
         self.ticks.resume(welcome.tick(), welcome.tick_rate());
-        self.manifest = None;
+        self.held = Held::default();
         self.assembly = Assembly::new();
-        self.held.clear();
         self.untagged = false;
         self.state_at = now;
         self.updated_at = now;
@@ -209,7 +204,7 @@ impl Play {
         }
         let newer = self.ticks.take(now, tick, self.round_trip.smoothed());
         if newer {
-            self.manifest = Some(state.chunks());
+            self.held.name(state.chunks());
             self.state_at = now;
         }
         if self.faults.has(Fault::TakesOldTick) {
@@ -226,7 +221,7 @@ impl Play {
     fn updated(&mut self, now: Instant, random: u32, events: &mut VecDeque<ClientEvent>) {
         self.updated_at = now;
         self.stale_after = RETRY.wait(0, random);
-        let own = self.assembly.shown().find(|entity| entity.id() == self.player);
+        let own = self.assembly.shown().of(self.player);
         if let Some(meta) = own.map(|entity| entity.meta()) {
             self.untagged = meta.first(tag::ENTITY_NAME).is_none();
             if self.name.is_none() {
@@ -268,17 +263,11 @@ impl Play {
         }
     }
 
-    pub(super) fn misses_chunks(&self) -> bool {
-        self.manifest.is_none_or(|manifest| {
-            manifest.iter().any(|entry| self.held.get(&entry.id) != Some(&entry.version))
-        })
-    }
-
     /// Asks with a no-op when a chunk is missing, or when the entities are older than 200 to
     /// 300 ms while states arrive (R17).
     fn ask_for_missing(&mut self, now: Instant) {
         let stale = now.saturating_since(self.updated_at) >= self.stale_after;
-        match (self.misses_chunks() || stale, self.ask.is_active()) {
+        match (self.held.misses() || stale, self.ask.is_active()) {
             (true, false) => self.ask.ask(now),
             (false, true) => self.ask.stop(),
             _ => {}
@@ -307,7 +296,10 @@ impl Play {
                 Ok(ClientReceived::Handled)
             }
             Packet::Chunk(chunk) => {
-                self.hold(chunk.entry())?;
+                // Every chunk of the newest manifest is taken, whatever its version (R12).
+                if !self.held.hold(chunk.entry()) {
+                    return Err(DropReason::Chunk);
+                }
                 if self.faults.has(Fault::HoldsUnseen) && chunk.entry().version.0 % 8 == 1 {
                     return Ok(ClientReceived::Handled);
                 }
@@ -318,23 +310,6 @@ impl Play {
             Packet::Event(event) => self.on_event(event),
             _ => Err(DropReason::PacketType),
         }
-    }
-
-    /// Takes every chunk of the newest manifest, whatever its version (R12).
-    fn hold(&mut self, entry: ChunkEntry) -> Result<(), DropReason> {
-        let manifest = self.manifest.ok_or(DropReason::Chunk)?;
-        if !manifest.iter().any(|of| of.id == entry.id) {
-            return Err(DropReason::Chunk);
-        }
-        if self.held.len() >= HELD {
-            self.held.retain(|id, _| manifest.iter().any(|of| of.id == *id));
-        }
-        self.held.insert(entry.id, entry.version);
-        Ok(())
-    }
-
-    pub(super) fn forget_chunk(&mut self, chunk: ChunkId) {
-        self.held.remove(&chunk);
     }
 
     fn on_detail<'d>(&mut self, detail: DetailView<'d>) -> Result<ClientReceived<'d>, DropReason> {
@@ -427,10 +402,9 @@ impl Play {
 
     pub(super) fn handle_timeout(&mut self, now: Instant, events: &mut VecDeque<ClientEvent>) {
         let forgets = self.faults.has(Fault::ForgetsQuery);
-        let is_open = |query: &Question| now < query.until || forgets;
-        let (open, over) = self.queries.drain(..).partition(is_open);
-        self.queries = open;
-        events.extend(over.into_iter().map(|query| ClientEvent::QueryFailed(query.entity)));
+        let over = |query: &mut Question| now >= query.until && !forgets;
+        let over = self.queries.extract_if(.., over);
+        events.extend(over.map(|query| ClientEvent::QueryFailed(query.entity)));
         if self.silence(now) < FRESH {
             self.ask_for_missing(now);
         }
@@ -565,12 +539,7 @@ impl Play {
         action: Action<&str>,
         buf: &mut [u8],
     ) -> Option<usize> {
-        let cache = self.manifest.map_or([ChunkEntry::default(); 9], |manifest| {
-            manifest.map(|ChunkEntry { id, .. }| {
-                let version = self.held.get(&id).copied().unwrap_or(ChunkVersion::NOT_HELD);
-                ChunkEntry { id, version }
-            })
-        });
+        let cache = self.held.cache();
         let (client_type, token) = (self.client_type, self.token);
         let packet = ActionPacket { client_type, token, sequence, cache, action };
         let len = packet.emit(buf).ok()?;

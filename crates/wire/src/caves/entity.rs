@@ -353,6 +353,34 @@ impl<'a> EntityIter<'a> {
     pub const fn new(entry_bytes: &'a [u8]) -> Self {
         Self(entry_bytes)
     }
+
+    /// The first entry of an entity. What comes before it is stepped over, its metadata not read again.
+    ///
+    /// ```
+    /// use caves_wire::caves::{EntitiesView, Entity, EntityBuilder, EntityFlags, EntityId, Tick};
+    /// use caves_wire::fnv::Fnv32;
+    ///
+    /// let mut buf = [0; 1200];
+    /// let mut packet = EntityBuilder::new(&mut buf, Tick::new(9), Fnv32::new())?;
+    /// for id in [3, 7, 9] {
+    ///     let (id, flags) = (EntityId(id), EntityFlags::default());
+    ///     packet.push(&Entity { id, type_id: 0, x: 3, y: -4, hp: 20, hp_max: 20, elo: 0, flags, meta: &[] })?;
+    /// }
+    /// let (len, _) = packet.finish(false);
+    /// let entities = EntitiesView::parse(&buf[..len])?.entities();
+    /// assert_eq!(entities.clone().of(EntityId(7)).unwrap().id(), EntityId(7));
+    /// assert!(entities.of(EntityId(8)).is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn of(mut self, id: EntityId) -> Option<EntityView<'a>> {
+        loop {
+            let (raw, rest) = RawEntry::ref_from_prefix(self.0).ok()?;
+            if raw.id.get() == id.0 {
+                return self.next();
+            }
+            self.0 = rest.get(usize::from(raw.meta_len)..)?;
+        }
+    }
 }
 
 impl<'a> Iterator for EntityIter<'a> {
