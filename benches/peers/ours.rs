@@ -2,7 +2,8 @@
 //! join by the real handshake, hold their nine chunks, and check what they get; each walks, a step a tick, in a view of
 //! 1200 bytes ([`crate::ground`]). Saving comes once an hour, which is after the end.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::net::UdpSocket;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -78,7 +79,7 @@ pub(crate) fn play(course: &Course) -> Result<()> {
         Ok(Player { socket, client, whole: Whole::default(), due: None, executed: None })
     };
     let players = (0..course.clients).map(player).collect::<Result<_>>()?;
-    drive::play(course, &mut Players { players, late: VecDeque::new(), buf: [0; ROOM] })
+    drive::play(course, &mut Players { players, late: BinaryHeap::new(), buf: [0; ROOM] })
 }
 
 fn now(course: &Course) -> Instant {
@@ -87,8 +88,9 @@ fn now(course: &Course) -> Instant {
 
 struct Players {
     players: Vec<Player>,
-    /// Whose step was a bit early for the next number (one a tick) and waits; the next look may be a period away.
-    late: VecDeque<usize>,
+    /// Whose step was a bit early for the next number (one a tick) and waits, and until when; the next look may be a
+    /// period away.
+    late: BinaryHeap<Reverse<(Instant, usize)>>,
     /// What is read and what is sent, of one after the other.
     buf: [u8; ROOM],
 }
@@ -140,22 +142,22 @@ impl Fleet for Players {
         let way = if round.is_multiple_of(2) { Direction::East } else { Direction::West };
         player.client.push(OwnedAction::Walk(way))?;
         player.send(now(course), &mut self.buf)?;
-        if player.client.queued().next().is_some() {
-            self.late.push_back(client);
-        }
+        self.late.extend(player.waits().map(|until| Reverse((until, client))));
         Ok(())
     }
 }
 
 impl Players {
     fn send_late(&mut self, now: Instant) -> Result<()> {
-        while let Some(client) = self.late.front() {
-            let player = &mut self.players[*client];
-            if player.due.is_some_and(|due| due > now) {
-                break;
-            }
+        while let Some(Reverse((until, client))) = self.late.peek().copied()
+            && until <= now
+        {
+            self.late.pop();
+            let player = &mut self.players[client];
             player.send(now, &mut self.buf)?;
-            self.late.pop_front();
+            // What waits for an answer, and not for its time, is sent at a look.
+            let still = player.waits().filter(|until| *until > now);
+            self.late.extend(still.map(|until| Reverse((until, client))));
         }
         Ok(())
     }
@@ -168,6 +170,11 @@ impl Player {
         }
         self.due = self.client.poll_timeout();
         Ok(())
+    }
+
+    /// Until when a step waits, if one does.
+    fn waits(&self) -> Option<Instant> {
+        self.due.filter(|_| self.client.queued().next().is_some())
     }
 
     /// Steps have numbers without a gap, and the server says how far it is.
