@@ -30,6 +30,9 @@ pub(crate) struct Args {
     /// Only the floors and our server, with 1,000, 5,000 and 10,000 clients
     #[arg(long)]
     big: bool,
+    /// Only our server, with 10 to 200 entities in view and up to a million in the world
+    #[arg(long)]
+    growth: bool,
     /// A goal that is missed is the exit status
     #[arg(long)]
     check: bool,
@@ -48,6 +51,7 @@ pub(crate) struct Plan {
     pub(crate) ticks: u32,
     pub(crate) warm_up: Duration,
     pub(crate) check: bool,
+    pub(crate) growth: bool,
 }
 
 impl Args {
@@ -67,6 +71,7 @@ impl Args {
             ticks: ticks(seconds),
             warm_up: Duration::from_secs_f64(self.warm_up.clamp(0.0, 60.0)),
             check: self.check,
+            growth: self.growth,
         }
     }
 }

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use crate::ground::Ground;
+
 /// Bytes of the smaller message down, as a StatePacket has.
 pub(crate) const STATE: usize = 72;
 /// Bytes of the larger message down: an EntityPacket of 66 bare entities.
@@ -45,6 +47,8 @@ pub(crate) enum Stage {
 #[derive(Debug)]
 pub(crate) struct Course {
     pub(crate) clients: usize,
+    /// What there is to be seen, for rows that have a world.
+    pub(crate) ground: Ground,
     start: Instant,
     stage: AtomicU8,
     failed: AtomicBool,
@@ -74,9 +78,11 @@ pub(crate) struct Course {
 
 impl Course {
     /// It stays for good: the threads of a run end when they like, and there are few runs.
-    pub(crate) fn new(clients: usize) -> &'static Self {
+    pub(crate) fn new(ground: Ground) -> &'static Self {
+        let clients = ground.clients;
         Box::leak(Box::new(Self {
             clients,
+            ground,
             start: Instant::now(),
             stage: AtomicU8::new(Stage::Joining as u8),
             failed: AtomicBool::new(false),

@@ -14,6 +14,7 @@ mod by_renet;
 mod course;
 mod drive;
 mod ground;
+mod growth;
 mod ours;
 mod outcome;
 mod reader;
@@ -29,6 +30,7 @@ use clap::Parser;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::args::Args;
+use crate::ground::Ground;
 use crate::table::Table;
 
 #[global_allocator]
@@ -37,13 +39,16 @@ static ALLOCATOR: Counting = Counting::new();
 fn main() -> anyhow::Result<ExitCode> {
     let plan = Args::parse().plan();
     allow_many_sockets()?;
+    if plan.growth {
+        return growth::run(&plan);
+    }
     let mut tables: Vec<_> = plan.clients.iter().map(|clients| Table::new(*clients)).collect();
     // A round takes every row once: what slows the machine down for a while slows all of them.
     for round in 1..=plan.rounds {
         for table in &mut tables {
             for row in &plan.rows {
                 progress(round, table.clients(), row.name());
-                table.add(*row, run::run(*row, table.clients(), &plan));
+                table.add(*row, run::run(*row, Ground::full(table.clients()), &plan));
             }
         }
     }

@@ -35,7 +35,7 @@ fn token(client: usize) -> Token {
 pub(crate) fn serve(course: &Course) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("caves.redb");
-    let lines = ground::lines(course.clients, GENERATOR_VERSION);
+    let lines = course.ground.lines(GENERATOR_VERSION);
     store::import(&mut lines.as_bytes(), &path)?;
     let mut config = Config::solo();
     config.store = StoreConfig::File(path);

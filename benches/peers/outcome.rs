@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::course::{ENTITIES, STATE, ThreadTime};
+use crate::course::ThreadTime;
 
 /// A row in which less of what is due arrives, or is heard, does less work than the others.
 const ENOUGH: f64 = 0.995;
@@ -12,6 +12,8 @@ const ENOUGH: f64 = 0.995;
 pub(crate) struct Outcome {
     /// Clients times ticks: what everything is due for once.
     pub(crate) client_ticks: u64,
+    /// Messages and bytes that each is due for.
+    pub(crate) due: (u64, u64),
     /// How long the window was.
     pub(crate) time: Duration,
     /// The server's thread.
@@ -58,14 +60,14 @@ impl Outcome {
         self.server.waited.as_secs_f64() / self.time.as_secs_f64()
     }
 
-    /// What arrived of two messages a client and tick.
+    /// What arrived of the messages that were due.
     pub(crate) fn arrived_messages(&self) -> f64 {
-        self.messages as f64 / (2 * self.client_ticks) as f64
+        self.messages as f64 / (self.due.0 * self.client_ticks) as f64
     }
 
-    /// What arrived of 1272 bytes a client and tick.
+    /// What arrived of the bytes that were due.
     pub(crate) fn arrived_bytes(&self) -> f64 {
-        self.bytes as f64 / ((STATE + ENTITIES) as u64 * self.client_ticks) as f64
+        self.bytes as f64 / (self.due.1 * self.client_ticks) as f64
     }
 
     /// Client-ticks whose smaller message did not come.

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 
 use crate::args::Plan;
-use crate::course::{Course, ENTITIES, PERIOD, STATE, Stage};
+use crate::course::{Course, PERIOD, Stage};
+use crate::ground::Ground;
 use crate::outcome::Outcome;
 use crate::rows::Row;
 
@@ -23,11 +24,11 @@ const DRAIN: Duration = Duration::from_millis(400);
 const NAP: Duration = Duration::from_millis(1);
 
 /// Runs a row once.
-pub(crate) fn run(row: Row, clients: usize, plan: &Plan) -> Result<Outcome> {
-    if let Some(reason) = row.refuses(clients) {
+pub(crate) fn run(row: Row, ground: Ground, plan: &Plan) -> Result<Outcome> {
+    if let Some(reason) = row.refuses(ground.clients) {
         anyhow::bail!(reason);
     }
-    let course = Course::new(clients);
+    let course = Course::new(ground);
     // The names are for profilers.
     let begin = |name: &str, what: fn(Row, &'static Course) -> Result<()>| {
         let body = move || what(row, course).inspect_err(|_| course.fail());
@@ -72,6 +73,7 @@ fn measure(course: &Course, plan: &Plan) -> Result<Outcome> {
     sleep(DRAIN);
     Ok(Outcome {
         client_ticks,
+        due: course.ground.due(),
         time,
         server: server_then.since(server),
         players: players_then.since(players).busy,
@@ -107,7 +109,7 @@ fn wait_for_quiet(course: &Course) -> Result<u32> {
 }
 
 fn wait_for_arrival(course: &Course, client_ticks: u64) -> Result<()> {
-    let (begin, due) = (Instant::now(), client_ticks * (STATE + ENTITIES) as u64);
+    let (begin, due) = (Instant::now(), client_ticks * course.ground.due().1);
     while course.bytes.load(Ordering::Relaxed) < due && begin.elapsed() < LONGEST_ARRIVAL {
         anyhow::ensure!(!course.has_failed(), "failed while it played");
         sleep(NAP);
