@@ -111,8 +111,16 @@ impl Entry {
             && (1..=self.segment).contains(&len)
     }
 
-    fn is_single(&self) -> bool {
+    const fn is_single(&self) -> bool {
         self.segments == 1
+    }
+
+    /// Where it stands among others: what one call can hand over stands together, in the order in which it was
+    /// written. So one datagram of a peer may overtake one of another kind, as any network may do.
+    const fn place(&self) -> (u16, bool, usize, usize) {
+        let is_single = self.is_single();
+        let segment = if is_single { 0 } else { self.segment };
+        (self.to.socket, is_single, segment, self.bytes.start)
     }
 
     /// Whether one call can hand over both.
@@ -219,6 +227,7 @@ impl Carrier {
     /// take holds up no other.
     pub(crate) fn carry(&mut self, outbox: &mut Outbox, sockets: &[Arc<UdpSocket>]) {
         let Outbox { arena, entries, failed, .. } = &mut *outbox;
+        entries.sort_unstable_by_key(Entry::place);
         let mut rest = 0;
         while let Some(first) = entries.get(rest) {
             let run = entries[rest..].iter().take_while(|next| next.goes_with(first)).count();
