@@ -56,8 +56,10 @@ impl Table {
         let missed = (clients >= 10_000).then(|| {
             Goal::new(limit("client-ticks missed"), 0.0, ours.median(|run| run.missed() as f64))
         });
+        // With few clients it is the loop's waking up that costs, of which the bare one does without.
+        let bare = if clients < 1_000 { Goal::stretch } else { Goal::new };
         let goals = [
-            Goal::new(limit("processor time / bare"), 1.15, ratio(Row::Bare)),
+            bare(limit("processor time / bare"), 1.15, ratio(Row::Bare)),
             Goal::stretch(limit("processor time / bare, woken"), 1.15, ratio(Row::BareWoken)),
             Goal::stretch(limit("processor time / GSO in sendmmsg"), 1.2, ratio(Row::GsoBatch)),
             Goal::new(limit("blocks a tick"), 0.0, ours.median(Outcome::blocks_each)),

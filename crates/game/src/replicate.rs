@@ -1,7 +1,6 @@
 //! The world as packets for one player: manifest, entities and checksum, missing chunks.
 
 mod chunks;
-mod pages;
 mod tags;
 mod update;
 

@@ -89,5 +89,5 @@ pub use paging::WANT_TICKS;
 pub use record::{ChunkRecord, PlayerRecord, Resident, Thing, ThingBody, WorldRecord};
 pub use step::MONSTER_SIGHT;
 pub use store::Spot;
-pub use view::{Seen, Sight, VIEW_AFTER, VIEW_BEFORE, in_viewport};
+pub use view::{Seen, VIEW_AFTER, VIEW_BEFORE, in_viewport};
 pub use world::{IDLE_CHUNKS, MAX_EVENTS, World, WorldConfig};

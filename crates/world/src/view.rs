@@ -55,18 +55,16 @@ impl World {
     pub fn look<'a>(&'a self, viewer: EntityId, order: &'a mut Vec<u64>) -> Seen<'a> {
         order.clear();
         let mut runs: [&[Spot]; 4] = [&[]; 4];
-        let mut chunks = [ChunkPos { x: 0, y: 0 }; 4];
         let mut ends = [0; 4];
         if let Some(here) = self.entity(viewer).map(|entity| entity.pos) {
             let north_west = here.offset(-VIEW_BEFORE, -VIEW_BEFORE);
             let (first, last) = (north_west.chunk(), here.offset(VIEW_AFTER, VIEW_AFTER).chunk());
             // A viewport is narrower than a chunk, so it touches one or two along each axis.
             for (corner, run) in runs.iter_mut().enumerate() {
-                chunks[corner] = ChunkPos {
+                let chunk = ChunkPos {
                     x: if corner % 2 == 0 { first.x } else { last.x },
                     y: if corner / 2 == 0 { first.y } else { last.y },
                 };
-                let chunk = chunks[corner];
                 let again =
                     corner % 2 == 1 && first.x == last.x || corner / 2 == 1 && first.y == last.y;
                 if let Some(bucket) = self.entities.bucket(chunk).filter(|_| !again) {
@@ -81,7 +79,7 @@ impl World {
         let north = merge(order, 0..a, a..b);
         let south = merge(order, b..c, c..d);
         let all = merge(order, north, south);
-        Seen { runs, chunks, order: &order[all] }
+        Seen { runs, order: &order[all] }
     }
 
     /// Fills `out` with all that is visible to `viewer`, ascending by id; nothing when it does not exist.
@@ -103,81 +101,33 @@ impl World {
     }
 }
 
-/// What somebody sees; see [`World::look`]. A viewport touches up to four chunks, which are numbered from 0 to 3.
+/// What somebody sees; see [`World::look`].
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     /// The spots of the chunks that the viewport touches.
     runs: [&'a [Spot]; 4],
-    chunks: [ChunkPos; 4],
     /// For each that is seen its id, in the upper half, and its place: two bits say in which run, thirty where.
     order: &'a [u64],
-}
-
-/// One of those that somebody sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sight(u64);
-
-impl Sight {
-    /// Who it is.
-    pub const fn id(self) -> EntityId {
-        EntityId((self.0 >> 32) as u32)
-    }
-
-    /// In which of the four chunks it is.
-    pub const fn chunk(self) -> usize {
-        (self.0 as u32 >> PLACE_BITS) as usize
-    }
-
-    /// Where in [`Seen::spots_of`] that chunk.
-    pub const fn place(self) -> usize {
-        self.0 as usize & ((1 << PLACE_BITS) - 1)
-    }
 }
 
 const PLACE_BITS: u32 = 30;
 
 impl<'a> Seen<'a> {
     /// Ascending by id.
-    pub fn sights(self) -> impl ExactSizeIterator<Item = Sight> + use<'a> {
-        self.order.iter().map(|&key| Sight(key))
-    }
-
-    /// Ascending by id.
     pub fn spots(self) -> impl ExactSizeIterator<Item = &'a Spot> {
-        self.sights().map(move |sight| self.spot(sight))
-    }
-
-    /// The spot of one that is seen.
-    ///
-    /// # Panics
-    /// It is of another view.
-    pub fn spot(self, sight: Sight) -> &'a Spot {
-        &self.runs[sight.chunk()][sight.place()]
-    }
-
-    /// Which of the world's chunks has number `chunk`.
-    ///
-    /// # Panics
-    /// The number is over 3.
-    pub const fn chunk(self, chunk: usize) -> ChunkPos {
-        self.chunks[chunk]
-    }
-
-    /// All that is in a chunk, seen or not, ascending by id; nothing when a chunk with a lower number is the same.
-    ///
-    /// # Panics
-    /// The number is over 3.
-    pub const fn spots_of(self, chunk: usize) -> &'a [Spot] {
-        self.runs[chunk]
+        self.order.iter().map(move |&key| {
+            let place = key as u32;
+            &self.runs[(place >> PLACE_BITS) as usize][(place & ((1 << PLACE_BITS) - 1)) as usize]
+        })
     }
 
     /// How many there are.
-    pub const fn len(self) -> usize {
+    pub fn len(self) -> usize {
         self.order.len()
     }
 
     /// Whether there is nothing: a viewer that exists sees itself.
-    pub const fn is_empty(self) -> bool {
+    pub fn is_empty(self) -> bool {
         self.order.is_empty()
     }
 }

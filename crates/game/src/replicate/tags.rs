@@ -3,7 +3,7 @@
 use caves_wire::EmitError;
 use caves_wire::caves::{Entity, tag};
 use caves_wire::tlv::TlvWriter;
-use caves_world::{Class, EntityId, Spot, World};
+use caves_world::{EntityId, World};
 
 /// Bytes of the tags that a player alone gets of itself (R18, section 3).
 pub(super) const OWN_TAGS: usize = 12;
@@ -52,16 +52,9 @@ impl Tags {
         }
     }
 
-    /// What stands behind the entry of a spot, without what a player alone gets of itself; nothing when it is a player
-    /// who came since they were written, and is seen with the next tick.
-    #[inline]
-    pub(super) fn of_spot(&self, spot: &Spot, wants_all: bool) -> Option<&[u8]> {
-        if spot.class == Class::Player { self.of(spot.id, wants_all) } else { Some(&[]) }
-    }
-
     /// The tags of a player; nothing when it came since they were written.
     #[inline]
-    fn of(&self, id: EntityId, wants_all: bool) -> Option<&[u8]> {
+    pub(super) fn of(&self, id: EntityId, wants_all: bool) -> Option<&[u8]> {
         let span = self.table.get(self.place(id)).filter(|span| span.id == id)?;
         let (start, len) = (span.start as usize, if wants_all { span.all } else { span.plain });
         self.bytes.get(start..start + usize::from(len))

@@ -4,9 +4,8 @@ use caves_session::caves::MAX_PACKETS;
 use caves_wire::MAX_DATAGRAM;
 use caves_wire::caves::{EntitiesHead, Entity, EntityFlags, Sequence, Tick, tag};
 use caves_wire::tlv::TlvWriter;
-use caves_world::{EntityId, Pos, Seen, Sight, Spot, World};
+use caves_world::{Class, EntityId, Pos, Seen, Spot, World};
 
-use super::pages::{BLOCK, Page, Pages};
 use super::tags::{OWN_TAGS, Tags};
 use crate::convert::entity_to_wire;
 
@@ -19,14 +18,6 @@ pub(crate) struct Scratch {
     order: Vec<u64>,
     nearest: Vec<Ranked>,
     chosen: Vec<(EntityId, usize)>,
-    pages: Pages,
-}
-
-impl Scratch {
-    /// Another tick begins.
-    pub(crate) fn clear(&mut self) {
-        self.pages.clear();
-    }
 }
 
 /// An entity when not all fit.
@@ -81,19 +72,11 @@ impl<'t> Viewer<'t> {
     /// What stands behind an entry, in two parts. Who came since the tick ended is seen with the next.
     #[inline]
     fn tags_of(&self, spot: &Spot) -> Option<(&[u8], &[u8])> {
+        if spot.class != Class::Player {
+            return Some((&[], &[]));
+        }
         let own_len = if spot.id == self.id { self.own_len } else { 0 };
-        Some((self.tags.of_spot(spot, self.wants_all)?, &self.own[..own_len]))
-    }
-
-    /// The entry of another, as everybody gets it who wants all tags.
-    #[inline]
-    fn written<'p>(
-        &self,
-        pages: &[Option<Page<'p>>; 4],
-        sight: Sight,
-    ) -> Option<(&'p [u8], usize)> {
-        let page = pages[sight.chunk()].filter(|_| self.wants_all && sight.id() != self.id)?;
-        page.entry(sight.place(), sight.id())
+        Some((self.tags.of(spot.id, self.wants_all)?, &self.own[..own_len]))
     }
 }
 
@@ -134,17 +117,16 @@ impl Update {
         audience: Audience,
         scratch: &mut Scratch,
     ) {
-        let Scratch { order, nearest, chosen, pages } = scratch;
-        let seen = world.look(audience.entity, order);
+        let seen = world.look(audience.entity, &mut scratch.order);
         let viewer = Viewer::new(audience, tags);
-        let pages = pages.of(seen, tags);
-        if !self.write(seen, seen.sights(), &pages, &viewer) {
+        if !self.write(seen.spots(), &viewer) {
             let center = world.entity(viewer.id).map_or(Pos::default(), |entity| entity.pos);
-            choose(seen, center, &viewer, nearest, chosen);
+            choose(seen, center, &viewer, &mut scratch.nearest, &mut scratch.chosen);
+            let chosen = &scratch.chosen;
             let is_chosen =
-                |sight: &Sight| chosen.binary_search_by_key(&sight.id(), |(id, _)| *id).is_ok();
+                |spot: &&Spot| chosen.binary_search_by_key(&spot.id, |(id, _)| *id).is_ok();
             // These fit.
-            self.write(seen, seen.sights().filter(is_chosen), &pages, &viewer);
+            self.write(seen.spots().filter(is_chosen), &viewer);
         }
     }
 
@@ -155,42 +137,27 @@ impl Update {
     }
 
     /// False when they do not fit.
-    fn write(
-        &mut self,
-        seen: Seen<'_>,
-        mut sights: impl Iterator<Item = Sight>,
-        pages: &[Option<Page<'_>>; 4],
-        viewer: &Viewer<'_>,
-    ) -> bool {
+    fn write<'s>(&mut self, spots: impl Iterator<Item = &'s Spot>, viewer: &Viewer<'_>) -> bool {
         self.clear();
-        sights.all(|sight| {
-            if let Some((tail, len)) = viewer.written(pages, sight) {
-                return self.copy(tail, len);
-            }
-            let spot = seen.spot(sight);
+        spots.into_iter().all(|spot| {
             let Some((tags, own)) = viewer.tags_of(spot) else { return true };
             self.push(spot, tags, own)
         })
     }
 
-    /// The entry that is the first `len` bytes of `tail`.
-    #[inline]
-    fn copy(&mut self, tail: &[u8], len: usize) -> bool {
-        let Some(room) = self.room_for(len) else { return false };
-        match (room.first_chunk_mut::<BLOCK>(), tail.first_chunk::<BLOCK>()) {
-            // Its length does not matter: the next one is written over the rest.
-            (Some(room), Some(block)) if len <= BLOCK => *room = *block,
-            _ => room[..len].copy_from_slice(&tail[..len]),
-        }
-        self.count(len);
-        true
-    }
-
     #[inline]
     fn push(&mut self, spot: &Spot, tags: &[u8], own: &[u8]) -> bool {
         let meta_len = tags.len() + own.len();
-        let room = self.room_for(Entity::BASE_LEN + meta_len);
-        let Some((base, meta)) = room.and_then(|room| room.split_first_chunk_mut()) else {
+        let end = self.len + Entity::BASE_LEN + meta_len;
+        let begin = if self.packets > 1 { self.cuts[self.packets - 2].end } else { 0 };
+        if end - begin > ENTRY_ROOM {
+            if self.packets == MAX_PACKETS {
+                return false;
+            }
+            self.cuts[self.packets] = Cut { end: self.len, count: 0 };
+            self.packets += 1;
+        }
+        let Some((base, meta)) = self.entries[self.len..].split_first_chunk_mut() else {
             return false;
         };
         *base = describe(spot).base(meta_len as u8);
@@ -199,30 +166,10 @@ impl Update {
             first.copy_from_slice(tags);
             second.copy_from_slice(own);
         }
-        self.count(Entity::BASE_LEN + meta_len);
-        true
-    }
-
-    /// Where the next entry is to be written, in another packet if this one is full; nothing when all are.
-    #[inline]
-    fn room_for(&mut self, len: usize) -> Option<&mut [u8]> {
-        let begin = if self.packets > 1 { self.cuts[self.packets - 2].end } else { 0 };
-        if self.len + len - begin > ENTRY_ROOM {
-            if self.packets == MAX_PACKETS {
-                return None;
-            }
-            self.cuts[self.packets] = Cut { end: self.len, count: 0 };
-            self.packets += 1;
-        }
-        self.entries.get_mut(self.len..)
-    }
-
-    /// The entry that was just written.
-    #[inline]
-    fn count(&mut self, len: usize) {
-        self.len += len;
         let cut = &mut self.cuts[self.packets - 1];
-        *cut = Cut { end: self.len, count: cut.count + 1 };
+        *cut = Cut { end, count: cut.count + 1 };
+        self.len = end;
+        true
     }
 
     /// The bytes that the tick's checksum runs over (R13).
@@ -298,7 +245,7 @@ fn packets_needed(entries: &[(EntityId, usize)]) -> usize {
     packets
 }
 
-pub(super) fn describe(spot: &Spot) -> Entity<'static> {
+fn describe(spot: &Spot) -> Entity<'static> {
     let bit = |holds: bool, flag: EntityFlags| if holds { flag.0 } else { 0 };
     let flags = bit(spot.class.is_static(), EntityFlags::STATIC)
         | bit(spot.is_hostile, EntityFlags::HOSTILE)
@@ -314,79 +261,5 @@ pub(super) fn describe(spot: &Spot) -> Entity<'static> {
         elo: spot.elo,
         flags: EntityFlags(flags),
         meta: &[],
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use caves_world::WorldConfig;
-
-    struct Stand {
-        world: World,
-        tags: Tags,
-        scratch: Scratch,
-    }
-
-    impl Stand {
-        /// The entries for a viewer, from pages where there are any.
-        fn entries(&mut self, entity: EntityId, wants_all: bool) -> Vec<u8> {
-            let executed = Some((Sequence::new(9), 5));
-            let audience = Audience { entity, wants_all, executed };
-            let mut update = Update::default();
-            update.fill(&self.world, &self.tags, audience, &mut self.scratch);
-            update.entries().to_vec()
-        }
-
-        /// The same without a page.
-        fn plainly(&mut self, entity: EntityId, wants_all: bool) -> Vec<u8> {
-            self.scratch.clear();
-            let entries = self.entries(entity, wants_all);
-            self.scratch.clear();
-            entries
-        }
-
-        fn pages(&mut self, entity: EntityId) -> usize {
-            let seen = self.world.look(entity, &mut self.scratch.order);
-            self.scratch.pages.of(seen, &self.tags).iter().flatten().count()
-        }
-    }
-
-    #[test]
-    fn what_is_copied_from_a_page_is_what_would_be_written() {
-        let world = World::new(WorldConfig { seed: 3, ..WorldConfig::default() });
-        let mut stand = Stand { world, tags: Tags::default(), scratch: Scratch::default() };
-        // The last has an entry that is longer than a block.
-        let names = ["Ada", "Bob", "Cleo", "A name of as many bytes as fit"];
-        let [ada, bob, cleo, long] = names.map(|name| stand.world.spawn_player(Some(name)));
-        stand.world.step();
-        stand.tags.write(&stand.world);
-        let all = [ada, bob, cleo, long];
-        let plain = all.map(|id| (stand.plainly(id, true), stand.plainly(id, false)));
-        assert!(plain.iter().all(|(with_names, without)| with_names.len() > without.len()));
-        for _ in 0..3 {
-            for (id, expected) in all.iter().zip(&plain) {
-                assert_eq!((stand.entries(*id, true), stand.entries(*id, false)), *expected);
-            }
-        }
-        assert!(stand.pages(ada) > 0, "there were pages to copy from");
-    }
-
-    #[test]
-    fn who_came_or_went_since_a_page_was_written_is_not_taken_for_another() {
-        let world = World::new(WorldConfig { seed: 3, ..WorldConfig::default() });
-        let mut stand = Stand { world, tags: Tags::default(), scratch: Scratch::default() };
-        let [ada, bob, cleo] = ["Ada", "Bob", "Cleo"].map(|n| stand.world.spawn_player(Some(n)));
-        stand.tags.write(&stand.world);
-        for _ in 0..2 {
-            stand.entries(ada, true);
-        }
-        assert!(stand.pages(ada) > 0);
-        assert!(stand.world.remove_player(bob));
-        stand.world.spawn_player(Some("Dora"));
-        let with_pages = stand.entries(cleo, true);
-        assert_eq!(with_pages, stand.plainly(cleo, true));
-        let has = |name: &str| with_pages.windows(name.len()).any(|at| at == name.as_bytes());
-        assert_eq!(["Ada", "Bob", "Cleo", "Dora"].map(has), [true, false, true, false]);
     }
 }

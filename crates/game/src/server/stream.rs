@@ -88,7 +88,6 @@ impl Server {
     /// A tick is over: everybody is sent what is theirs of it. What was left of the one before is not.
     pub(super) fn start_stream(&mut self) {
         self.stream.clear();
-        self.stream.scratch.clear();
         self.stream.tags.write(&self.world);
         let in_order = self.order.iter().filter_map(|slot| self.players[*slot].as_ref());
         self.stream.waiting.extend(in_order.map(|player| player.session));
