@@ -15,13 +15,9 @@ use std::sync::atomic::{
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use caves_benches::ground::Ground;
+pub(crate) use caves_benches::ground::{ENTITIES, STATE};
 
-use crate::ground::Ground;
-
-/// Bytes of the smaller message down, as a StatePacket has.
-pub(crate) const STATE: usize = 72;
-/// Bytes of the larger message down: an EntityPacket of 66 bare entities.
-pub(crate) const ENTITIES: usize = 1200;
 /// Bytes of the message up, as an ActionPacket with a step has.
 pub(crate) const STEP: usize = 74;
 /// From one tick to the next.

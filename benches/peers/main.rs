@@ -13,7 +13,6 @@ mod by_quinn;
 mod by_renet;
 mod course;
 mod drive;
-mod ground;
 mod growth;
 mod ours;
 mod outcome;
@@ -25,12 +24,12 @@ mod table;
 use std::process::ExitCode;
 
 use caves_benches::goals::Goal;
+use caves_benches::ground::Ground;
 use caves_counting::Counting;
 use clap::Parser;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::args::Args;
-use crate::ground::Ground;
 use crate::table::Table;
 
 #[global_allocator]

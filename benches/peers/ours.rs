@@ -1,6 +1,6 @@
 //! The server of this workspace, whole: sockets, sessions, world, log calls, a store. Its clients are registered,
 //! join by the real handshake, hold their nine chunks, and check what they get; each walks, a step a tick, in a view of
-//! 1200 bytes ([`crate::ground`]). Saving comes once an hour, which is after the end.
+//! 1200 bytes ([`caves_benches::ground`]). Saving comes once an hour, which is after the end.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use caves_benches::ground;
 use caves_link::time::Instant;
 use caves_server::config::StoreConfig;
 use caves_server::{Config, Server, store};
@@ -20,7 +21,6 @@ use caves_world::GENERATOR_VERSION;
 use crate::by_hand::{ROOM, socket};
 use crate::course::{Course, Stage};
 use crate::drive::{self, Fleet};
-use crate::ground;
 use crate::reader::{Whole, drain};
 
 /// Bytes before a packet's own fields.

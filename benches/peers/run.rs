@@ -5,10 +5,10 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
+use caves_benches::ground::Ground;
 
 use crate::args::Plan;
 use crate::course::{Course, PERIOD, Stage};
-use crate::ground::Ground;
 use crate::outcome::Outcome;
 use crate::rows::Row;
 

@@ -8,8 +8,6 @@
 //! says in its metrics.
 
 mod fleet;
-#[path = "../peers/ground.rs"]
-mod ground;
 mod run;
 mod server;
 

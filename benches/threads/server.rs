@@ -6,13 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use caves_benches::ground::{self, Ground};
 use caves_server::config::StoreConfig;
 use caves_server::{Config, store};
 use caves_session::caves::ClientEntry;
 use caves_wire::caves::{ClientType, Token};
 use caves_world::GENERATOR_VERSION;
-
-use crate::ground;
 
 pub(crate) fn token(client: usize) -> Token {
     Token((1 << 32) + client as u64)
@@ -20,7 +19,7 @@ pub(crate) fn token(client: usize) -> Token {
 
 /// Everybody may join, and stands where a view is full; saving comes once an hour, which is after the end.
 pub(crate) fn config(clients: usize, threads: usize, path: PathBuf) -> Result<Config> {
-    store::import(&mut ground::lines(clients, GENERATOR_VERSION).as_bytes(), &path)?;
+    store::import(&mut Ground::full(clients).lines(GENERATOR_VERSION).as_bytes(), &path)?;
     let mut config = Config::solo();
     config.store = StoreConfig::File(path);
     config.save_interval = Duration::from_secs(3600);

@@ -14,16 +14,18 @@
 //! With N not a multiple of 24 the last group has fewer players and more stones, and up to 17 bytes less. Each player
 //! has a tile to its east that is its own: it steps there and back.
 //!
-//! For the growth of the cost ([`crate::growth`]) there are others: groups of ten players with any number of
-//! stones, and stones that nobody is near, which sleep.
+//! For the growth of the cost there are others: groups of ten players with any number of stones, and stones that nobody
+//! is near, which sleep.
 
 use std::fmt::Write;
 
-use crate::course::{ENTITIES, STATE};
-
+/// Bytes of a StatePacket.
+pub const STATE: usize = 72;
+/// Bytes of a full EntityPacket.
+pub const ENTITIES: usize = 1200;
 /// Players in a group whose views are to be full, and in one whose views are to have a number of entities.
 const FULL_GROUP: usize = 24;
-pub(crate) const SMALL_GROUP: usize = 10;
+const SMALL_GROUP: usize = 10;
 /// What is left of 1200 bytes for entries, without the header and the own tags.
 const ROOM: usize = ENTITIES - HEAD - OWN_TAGS;
 const HEAD: usize = 12;
@@ -49,7 +51,7 @@ const CHUNK: usize = 32;
 
 /// What everybody has in view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum View {
+pub enum View {
     /// 1200 bytes.
     Full,
     /// So many entities, the viewer among them.
@@ -58,15 +60,18 @@ pub(crate) enum View {
 
 /// A world for a run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ground {
-    pub(crate) clients: usize,
-    pub(crate) view: View,
+pub struct Ground {
+    /// Players, each registered under its [name](name()).
+    pub clients: usize,
+    /// What each of them has in view.
+    pub view: View,
     /// Entities that nobody is near.
-    pub(crate) asleep: usize,
+    pub asleep: usize,
 }
 
 impl Ground {
-    pub(crate) const fn full(clients: usize) -> Self {
+    /// So many players with full views.
+    pub const fn full(clients: usize) -> Self {
         Self { clients, view: View::Full, asleep: 0 }
     }
 
@@ -85,7 +90,7 @@ impl Ground {
     }
 
     /// Messages and bytes that a client gets in a tick, by the layout of the packets.
-    pub(crate) fn due(&self) -> (u64, u64) {
+    pub fn due(&self) -> (u64, u64) {
         let View::Of(entities) = self.view else { return (2, (STATE + ENTITIES) as u64) };
         // Ids of stones are lower. An entry is never cut.
         let stones = std::iter::repeat_n(STONE, entities - SMALL_GROUP);
@@ -102,7 +107,7 @@ impl Ground {
     }
 
     /// The lines of an export: what `caves-server import` reads.
-    pub(crate) fn lines(&self, generator: u32) -> String {
+    pub fn lines(&self, generator: u32) -> String {
         let groups = self.clients.div_ceil(self.group());
         let last_id = groups * self.stones(0) + self.asleep;
         let mut text = format!(
@@ -146,7 +151,7 @@ impl Ground {
 }
 
 /// The name of a player, always of five bytes.
-pub(crate) fn name(client: usize) -> String {
+pub fn name(client: usize) -> String {
     format!("p{client:04}")
 }
 
