@@ -477,18 +477,20 @@ fn a_welcome_that_was_repeated_tells_no_round_trip() {
 fn bytes_are_counted_by_the_sessions_address() {
     let mut talk = talk();
     let from = peer("192.0.2.1:5");
-    let token = talk.join(from, 7, named("Ada")).token();
-    let id = talk.session();
+    let join = talk.join_bytes(from, 7, named("Ada"));
+    talk.give(from, &join);
+    let (token, id) = (talk.answer(from).token(), talk.session());
     let traffic = |talk: &Talk| {
         let view = talk.server.session(id).unwrap();
         (view.received(), view.sent())
     };
-    assert_eq!(traffic(&talk), (Traffic::default(), Traffic::default()));
+    let opened = Traffic { datagrams: 1, bytes: join.len() as u64 };
+    assert_eq!(traffic(&talk), (opened, Traffic::default()));
     let step = action_bytes(token, 1, STEP);
     talk.give(from, &step);
     talk.give(from, &[0; 3]);
     talk.give(peer("192.0.2.1:6"), &step);
-    let received = Traffic { datagrams: 2, bytes: step.len() as u64 + 3 };
+    let received = Traffic { datagrams: 3, bytes: (join.len() + step.len()) as u64 + 3 };
     talk.server.note_sent(from, 100);
     talk.server.note_sent(from, 50);
     talk.server.note_sent(peer("192.0.2.1:6"), 1000);
