@@ -14,6 +14,7 @@ use caves_session::{Peer, Transmit};
 use caves_wire::MAX_DATAGRAM;
 use mio::net::UdpSocket;
 
+mod cores;
 mod post;
 
 pub(crate) use post::{Gone, Post};

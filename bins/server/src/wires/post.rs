@@ -23,6 +23,7 @@ use caves_link::time::Instant;
 use caves_session::Transmit;
 use mio::net::UdpSocket;
 
+use super::cores::Cores;
 use super::{Carrier, Outbox};
 use crate::Clock;
 
@@ -57,8 +58,11 @@ impl Post {
     pub(crate) fn new(threads: usize, sockets: Sockets, clock: Clock) -> io::Result<Self> {
         let courier = (threads > 1).then(|| {
             let sockets = sockets.clone();
+            let [own, other] = Cores::halves();
+            own.take();
             // The headers of the calls belong to the thread that makes them.
-            Courier::start(clock, || {
+            Courier::start(clock, move || {
+                other.take();
                 let mut carrier = Carrier::new();
                 move |outbox| carrier.carry(outbox, &sockets)
             })
