@@ -8,7 +8,7 @@
 //!    `-- every fourth ----------------------------------------> kernel
 //! ```
 //!
-//! A peer has its carrier once and for all, so its datagrams stay in order. The loop has other work, too, and so
+//! A peer has its carrier once and for all, so no outbox of its overtakes another. The loop has other work, too, and so
 //! fewer peers. Nothing is shared but the sockets, and nothing is allocated as outboxes go round.
 
 use std::any::Any;
