@@ -17,6 +17,7 @@ mod growth;
 mod ours;
 mod outcome;
 mod reader;
+mod registered;
 mod rows;
 mod run;
 mod table;

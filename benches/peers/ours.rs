@@ -9,39 +9,26 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use caves_benches::ground;
 use caves_link::time::Instant;
-use caves_server::config::StoreConfig;
-use caves_server::{Config, Server, store};
+use caves_server::Server;
 use caves_session::SplitMix;
-use caves_session::caves::{Client, ClientConfig, ClientEntry, OwnedAction};
-use caves_wire::caves::{ClientType, Direction, HeaderView, PacketType, Token};
-use caves_world::GENERATOR_VERSION;
+use caves_session::caves::{Client, ClientConfig, OwnedAction};
+use caves_wire::caves::{Direction, HeaderView, PacketType};
 
 use crate::by_hand::{ROOM, socket};
 use crate::course::{Course, Stage};
 use crate::drive::{self, Fleet};
 use crate::reader::{Whole, drain};
+use crate::registered::{self, token};
 
 /// Bytes before a packet's own fields.
 const HEADER: usize = 6;
 /// A name has four digits.
 pub(crate) const MOST_CLIENTS: usize = 10_000;
 
-fn token(client: usize) -> Token {
-    Token((1 << 32) + client as u64)
-}
-
 pub(crate) fn serve(course: &Course) -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let path = folder.path().join("caves.redb");
-    let lines = course.ground.lines(GENERATOR_VERSION);
-    store::import(&mut lines.as_bytes(), &path)?;
-    let mut config = Config::solo();
-    config.store = StoreConfig::File(path);
-    config.save_interval = Duration::from_secs(3600);
-    config.session.max_players = course.clients;
-    config.session.clients = (0..course.clients).map(entry).collect();
+    let config = registered::config(course.ground, folder.path().join("caves.redb"))?;
     let server = Server::bind(&config)?;
     course.serve_at(*server.local_addrs().first().context("it listens nowhere")?);
     let stop = server.handle();
@@ -55,17 +42,6 @@ pub(crate) fn serve(course: &Course) -> Result<()> {
         server.run()
     })?;
     Ok(())
-}
-
-fn entry(client: usize) -> ClientEntry {
-    ClientEntry {
-        client_type: ClientType::OFFICIAL,
-        name: Some(ground::name(client)),
-        allow: true,
-        token: Some(token(client)),
-        from: Vec::new(),
-        tags: true,
-    }
 }
 
 pub(crate) fn play(course: &Course) -> Result<()> {

@@ -11,7 +11,7 @@ use caves_session::caves::{Client, ClientConfig, OwnedAction};
 use caves_wire::caves::{Direction, HeaderView, PacketType};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::server::token;
+use crate::registered::token;
 
 /// More than any datagram has.
 const ROOM: usize = 2048;

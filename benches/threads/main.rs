@@ -8,6 +8,8 @@
 //! says in its metrics.
 
 mod fleet;
+#[path = "../peers/registered.rs"]
+mod registered;
 mod run;
 mod server;
 

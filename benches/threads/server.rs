@@ -3,42 +3,19 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
-use caves_benches::ground::{self, Ground};
-use caves_server::config::StoreConfig;
-use caves_server::{Config, store};
-use caves_session::caves::ClientEntry;
-use caves_wire::caves::{ClientType, Token};
-use caves_world::GENERATOR_VERSION;
+use caves_benches::ground::Ground;
+use caves_server::Config;
 
-pub(crate) fn token(client: usize) -> Token {
-    Token((1 << 32) + client as u64)
-}
+use crate::registered;
 
-/// Everybody may join, and stands where a view is full; saving comes once an hour, which is after the end.
+/// As the other benches' server, with metrics and a number of threads.
 pub(crate) fn config(clients: usize, threads: usize, path: PathBuf) -> Result<Config> {
-    store::import(&mut Ground::full(clients).lines(GENERATOR_VERSION).as_bytes(), &path)?;
-    let mut config = Config::solo();
-    config.store = StoreConfig::File(path);
-    config.save_interval = Duration::from_secs(3600);
-    config.session.max_players = clients;
-    config.session.clients = (0..clients).map(entry).collect();
+    let mut config = registered::config(Ground::full(clients), path)?;
     config.metrics = Some(([127, 0, 0, 1], 0).into());
     config.threads = threads;
     Ok(config)
-}
-
-fn entry(client: usize) -> ClientEntry {
-    ClientEntry {
-        client_type: ClientType::OFFICIAL,
-        name: Some(ground::name(client)),
-        allow: true,
-        token: Some(token(client)),
-        from: Vec::new(),
-        tags: true,
-    }
 }
 
 /// How many ticks there were, and seconds that all of them took.
